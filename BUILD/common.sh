@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# What the commands in BUILD/ share; to be sourced.  Sets:
+#   top     the repository
+#   base    MariaDB release series (environment MARIADB_BASE, default 10.11)
+#   trees   directory of sources and build trees
+# Exit status of every command: 0 done, 1 failed, 2 wrong usage.
+
+set -euo pipefail
+
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+base=${MARIADB_BASE:-10.11}
+trees=$top/out/$base
+command_name=BUILD/$(basename "$0")
+
+say()   { printf -- '-- %s\n' "$*"; }
+fail()  { printf '%s: error: %s\n' "$command_name" "$*" >&2; exit 1; }
+wrong() { printf '%s: %s\nTry %s --help\n' "$command_name" "$*" \
+          "$command_name" >&2; exit 2; }
+
+# The comment at the top of a command is its --help
+show_help()
+{
+  sed -n '/^# Usage:/,/^$/{s/^# \{0,1\}//p}' "$0"
+}
+
+# need_value OPTION COUNT: fail unless an option is followed by a value
+need_value()
+{
+  [ "$2" -ge 2 ] || wrong "$1 needs a value"
+}
+
+check_type()
+{
+  case $1 in
+    release|debug|asan|tsan|ubsan) ;;
+    *) wrong "unknown build type '$1' (release, debug, asan, tsan, ubsan)" ;;
+  esac
+}
+
+# install_dependencies FILE...: install the Debian packages that lists in
+# cmake/ name, where they are missing
+install_dependencies()
+{
+  local list package missing=() as_root=()
+  for list in "$@"; do
+    while read -r package _; do
+      case $package in ''|'#'*) continue ;; esac
+      [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" \
+        = installed ] || missing+=("$package")
+    done < "$top/cmake/$list.packages"
+  done
+  [ ${#missing[@]} -gt 0 ] || return 0
+  command -v apt-get > /dev/null ||
+    fail "these Debian packages, or what they hold, are needed: ${missing[*]}"
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo > /dev/null ||
+      fail "run this as root, or with sudo installed, or install first:" \
+           "apt-get install ${missing[*]}"
+    as_root=(sudo)
+  fi
+  say "installing Debian packages: ${missing[*]}"
+  "${as_root[@]}" apt-get update -q ||
+    fail "apt-get update failed; see above"
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q \
+    --no-install-recommends "${missing[@]}" > "$top/out/apt.log" 2>&1 < /dev/null ||
+    { tail -n 20 "$top/out/apt.log" >&2
+      fail "apt-get could not install them; see above and out/apt.log"; }
+}
+
+# make_targets TARGET...: run targets of CMakeLists.txt
+make_targets()
+{
+  mkdir -p "$top/out"
+  install_dependencies build
+  cmake -S "$top" -B "$trees/cmake" -G Ninja -D "BASE=$base" \
+        -D "TREES=$trees" ${EXTRA_ENGINES:+-D EXTRA_ENGINES=$EXTRA_ENGINES} \
+        > "$top/out/cmake.log" 2>&1 ||
+    { tail -n 20 "$top/out/cmake.log" >&2; fail "CMake failed; see above"; }
+  local target
+  for target in "$@"; do
+    cmake --build "$trees/cmake" --target "$target" ||
+      fail "target $target failed; see above"
+  done
+}

@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Verify that the patch set keeps MariaDB's plugin ABI.
+
+Engines and plugins in the distribution's packages are compiled against the
+unpatched server.  They reach into the structures in TYPES, so size, member
+offsets and the order of virtual functions must be those of the stock build.
+
+One translation unit is compiled against the stock and against the patched
+headers, with the flags of the patched release build; gdb prints the layouts
+from its debug information; the two texts must be equal.
+
+Exit status: 0 the same, 1 different or failed, 2 wrong usage.
+"""
+
+import argparse
+import difflib
+import json
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+TYPES = ("TABLE", "TABLE_SHARE", "handler", "handlerton", "THD")
+PROBE = """\
+#include "mariadb.h"
+#include "sql_class.h"
+#include "table.h"
+#include "handler.h"
+""" + "".join(f"{name} *probe_{name};\n" for name in TYPES)
+
+
+def compile_command(build):
+    """The command with which the release build compiles sql/table.cc."""
+    listed = subprocess.run(["ninja", "-C", str(build), "-t", "compdb"],
+                            stdout=subprocess.PIPE, text=True, check=True)
+    for entry in json.loads(listed.stdout):
+        if entry["file"].endswith("/sql/table.cc"):
+            return shlex.split(entry["command"]), entry["file"]
+    raise SystemExit("abi: error: the build does not compile sql/table.cc")
+
+
+def layout(command, build, output):
+    """Compile the probe; return the layout of each type as a list of lines."""
+    subprocess.run(command, cwd=build, check=True)
+    shown = []
+    for name in TYPES:
+        done = subprocess.run(
+            ["gdb", "--batch", "-nx", "-ex", f"ptype /o {name}", str(output)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            check=True)
+        # Methods take no room unless they are virtual
+        lines = [line.rstrip() for line in done.stdout.splitlines()
+                 if "virtual" in line or "(" not in line
+                 or re.match(r"\s*/[*X]?\s*\d", line)]
+        if not any("total size" in line for line in lines):
+            raise SystemExit(f"abi: error: gdb knows no type {name}:\n"
+                             + done.stderr)
+        shown += [f"{name}: {line}" for line in lines]
+    return shown
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description="Verify that the patch set keeps MariaDB's plugin ABI.")
+    for name, text in (("stock", "MariaDB's source"),
+                       ("patched", "the patched source"),
+                       ("build", "release build tree of the patched source")):
+        parser.add_argument("--" + name, type=pathlib.Path, required=True,
+                            help=text)
+    arguments = parser.parse_args()
+    # Headers that the build generates
+    subprocess.run(["ninja", "-C", str(arguments.build), "--quiet",
+                    "GenError"], check=True, stdout=subprocess.DEVNULL)
+    command, file = compile_command(arguments.build)
+    with tempfile.TemporaryDirectory() as work:
+        probe = pathlib.Path(work, "probe.cc")
+        probe.write_text(PROBE)
+        layouts = {}
+        for name in ("stock", "patched"):
+            source = str(getattr(arguments, name))
+            output = pathlib.Path(work, name + ".o")
+            words = [word.replace(str(arguments.patched), source)
+                     for word in command]
+            words[words.index("-o") + 1] = str(output)
+            words[-1] = str(probe)
+            # No dependency file in the build tree
+            words = [word for word in words if word not in ("-MD", "-MT")]
+            if "-MF" in words:
+                at = words.index("-MF")
+                del words[at:at + 2]
+            words = [word for word in words
+                     if not word.endswith("/table.cc.o")]
+            layouts[name] = layout(words, arguments.build, output)
+    difference = list(difflib.unified_diff(layouts["stock"],
+                                           layouts["patched"], "stock",
+                                           "patched", n=2, lineterm=""))
+    if difference:
+        print("\n".join(difference[:60]), file=sys.stderr)
+        print("abi: error: the patch set changes the layout of a structure "
+              "that plugins reach into", file=sys.stderr)
+        return 1
+    members = len(layouts["stock"])
+    print(f"-- abi: {', '.join(TYPES)} have the stock layout "
+          f"({members} lines compared)")
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except subprocess.CalledProcessError as error:
+        print(f"abi: error: {' '.join(map(str, error.cmd))[:400]} failed "
+              f"with status {error.returncode}", file=sys.stderr)
+        sys.exit(1)

@@ -1,0 +1,15 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Usage: create_datadir.sh SOURCE BUILD-TREE DATADIR
+#
+# Fill an empty directory with a server's system tables, by MariaDB's own
+# mariadb-install-db.  The operating system's root and the present user may
+# log in through the socket without a password.
+set -eu
+user=$(id -un)
+exec "$2/scripts/mariadb-install-db" --no-defaults \
+  "--srcdir=$1" "--builddir=$2" "--datadir=$3" \
+  --auth-root-authentication-method=socket \
+  "--auth-root-socket-user=$user" --skip-test-db "--user=$user" \
+  --skip-name-resolve

@@ -1,0 +1,253 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Fetch and unpack the MariaDB source that the patch set is built on.
+
+Without --from, the source package is fetched with apt's own tools, which
+verify its signature and checksums.  The machine's apt configuration is read
+and never changed: a private set of source entries is made from it, with
+package lists and a cache of their own.  Versions are tried from the newest
+to the oldest, because the source of a new security version may be missing
+from the mirrors while its binaries are there.
+
+With --from, a source directory or tarball is taken instead.
+
+The source appears under its final name only when it is complete.  A source
+that is there already, from the same origin, is left alone.
+Exit status: 0 done, 1 failed, 2 wrong usage.
+"""
+
+import argparse
+import functools
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+
+class FetchError(Exception):
+    """What went wrong, in words for the person at the terminal."""
+
+
+def say(text):
+    print(f"-- source: {text}", flush=True)
+
+
+def run(command, env=None, cwd=None, quiet=True):
+    """Run a command; return (exit status, its whole output)."""
+    done = subprocess.run(command, env=env, cwd=cwd, text=True,
+                          stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE if quiet else None,
+                          stderr=subprocess.STDOUT if quiet else None,
+                          check=False)
+    return done.returncode, done.stdout or ""
+
+
+def source_entries(etc_apt):
+    """The machine's package sources, as entries for source packages.
+
+    Returns {file name: text} for a private sources.list.d.  Both the
+    one-line format (deb ...) and deb822 (Types: deb) are understood.
+    """
+    entries = {}
+    files = [etc_apt / "sources.list"]
+    parts = etc_apt / "sources.list.d"
+    if parts.is_dir():
+        files += sorted(parts.iterdir())
+    for path in files:
+        if not path.is_file():
+            continue
+        text = path.read_text(encoding="utf-8", errors="replace")
+        if path.suffix == ".list":
+            lines = [re.sub(r"^\s*deb(-src)?\s", "deb-src ", line)
+                     for line in text.splitlines()
+                     if re.match(r"\s*deb(-src)?\s", line)]
+            if lines:
+                entries[path.name] = "\n".join(dict.fromkeys(lines)) + "\n"
+        elif path.suffix == ".sources":
+            entries[path.name] = re.sub(r"(?mi)^Types:.*$", "Types: deb-src",
+                                        text)
+    return entries
+
+
+def private_apt(directory):
+    """Make a private apt configuration; return the environment to use it."""
+    entries = source_entries(pathlib.Path("/etc/apt"))
+    if not entries:
+        raise FetchError("no package source is configured in /etc/apt; set "
+                         "MARIADB_SOURCE to a source tarball or directory")
+    for name in ("parts", "lists/partial", "cache/archives/partial"):
+        (directory / name).mkdir(parents=True)
+    for name, text in entries.items():
+        (directory / "parts" / name).write_text(text, encoding="utf-8")
+    settings = {
+        "Dir::Etc::sourcelist": "/dev/null",
+        "Dir::Etc::sourceparts": directory / "parts",
+        "Dir::State::lists": directory / "lists",
+        "Dir::Cache": directory / "cache",
+        "Acquire::Languages": "none",
+    }
+    if os.geteuid() == 0:
+        # apt's own user cannot write below a home directory
+        settings["APT::Sandbox::User"] = "root"
+    config = directory / "apt.conf"
+    config.write_text("".join(f'{name} "{value}";\n'
+                              for name, value in settings.items()),
+                      encoding="utf-8")
+    return dict(os.environ, APT_CONFIG=str(config), LC_ALL="C")
+
+
+def newer_first(versions):
+    """Sort Debian version numbers, the newest first."""
+    def compare(a, b):
+        if a == b:
+            return 0
+        newer = subprocess.run(["dpkg", "--compare-versions", a, "gt", b],
+                               check=False).returncode == 0
+        return -1 if newer else 1
+    return sorted(set(versions), key=functools.cmp_to_key(compare))
+
+
+def fetch_package(package, series, work):
+    """Fetch the newest version that can be had; return (source, version)."""
+    for tool in ("apt-get", "apt-cache", "dpkg", "dpkg-source"):
+        if not shutil.which(tool):
+            raise FetchError(f"'{tool}' is missing (Debian's packages apt and "
+                             "dpkg-dev); or set MARIADB_SOURCE to a source "
+                             "tarball or directory")
+    env = private_apt(work / "apt")
+    say("reading the package lists (private configuration)")
+    status, output = run(["apt-get", "update", "-q"], env=env)
+    if status:
+        raise FetchError("apt-get update failed:\n" + output[-2000:])
+    _, output = run(["apt-cache", "showsrc", package], env=env)
+    versions = newer_first(
+        version for version in re.findall(r"(?m)^Version: (\S+)$", output)
+        if re.match(rf"(\d+:)?{re.escape(series)}\.", version))
+    if not versions:
+        raise FetchError(f"the configured package sources have no '{package}' "
+                         f"{series} source package; set MARIADB_SOURCE to a "
+                         "source tarball or directory")
+    failures = []
+    for version in versions:
+        directory = work / "download"
+        directory.mkdir()
+        say(f"fetching {package} {version}")
+        status, output = run(["apt-get", "source", "--download-only", "-q",
+                              "--only-source", f"{package}={version}"],
+                             env=env, cwd=directory)
+        if status == 0:
+            break
+        reason = re.findall(r"(?m)^(?:Err:.*\n\s+|E: )(.*)$", output)
+        reason = reason[0].strip() if reason else "unknown reason"
+        failures.append(f"{version}: {reason}")
+        say(f"the source of {version} cannot be fetched ({reason}); "
+            "trying the next older version")
+        shutil.rmtree(directory)
+    else:
+        raise FetchError("no version's source could be fetched:\n  "
+                         + "\n  ".join(failures))
+    if failures:
+        say(f"building on {version}, not on the newest version, for that "
+            "reason")
+    descriptions = list(directory.glob("*.dsc"))
+    if len(descriptions) != 1:
+        raise FetchError(f"expected one .dsc file, found {len(descriptions)}")
+    say("unpacking with Debian's patches")
+    status, output = run(["dpkg-source", "--extract", str(descriptions[0]),
+                          str(work / "source")])
+    if status:
+        raise FetchError("dpkg-source failed:\n" + output[-2000:])
+    return work / "source", version
+
+
+def take_given(given, work):
+    """Use a source directory or tarball; return (source, version)."""
+    given = pathlib.Path(given).expanduser()
+    target = work / "source"
+    if given.is_dir():
+        say("copying the directory given by MARIADB_SOURCE")
+        shutil.copytree(given, target, symlinks=True,
+                        ignore=shutil.ignore_patterns(".git"))
+    elif given.is_file():
+        say("unpacking the tarball given by MARIADB_SOURCE")
+        target.mkdir()
+        status, output = run(["tar", "--extract", "--file", str(given),
+                              "--directory", str(target),
+                              "--strip-components=1"])
+        if status:
+            raise FetchError("tar failed:\n" + output[-2000:])
+    else:
+        raise FetchError(f"MARIADB_SOURCE={given}: no such file or directory")
+    if not (target / "VERSION").is_file():
+        raise FetchError("MARIADB_SOURCE has no file VERSION at its top: it "
+                         "is not a MariaDB source")
+    return target, None
+
+
+def upstream_version(source):
+    """The version that a source tree says it is, like 10.11.18."""
+    numbers = dict(re.findall(r"(?m)^MYSQL_VERSION_(\w+)=(\S+)$",
+                              (source / "VERSION").read_text()))
+    return ".".join(numbers.get(part, "?")
+                    for part in ("MAJOR", "MINOR", "PATCH"))
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description="Fetch and unpack the MariaDB source to build on.")
+    parser.add_argument("--package", default="mariadb",
+                        help="source package (default: %(default)s)")
+    parser.add_argument("--series", required=True,
+                        help="release series, for example 10.11")
+    parser.add_argument("--from", dest="given",
+                        default=os.environ.get("MARIADB_SOURCE", ""),
+                        help="source directory or tarball to take instead "
+                             "(default: the environment's MARIADB_SOURCE)")
+    parser.add_argument("--destination", required=True, type=pathlib.Path,
+                        help="directory that gets source/ and version")
+    arguments = parser.parse_args()
+
+    destination = arguments.destination
+    destination.mkdir(parents=True, exist_ok=True)
+    final = destination / "source"
+    # Where the source came from: nothing is fetched twice
+    origin = str(pathlib.Path(arguments.given).expanduser().resolve()
+                 if arguments.given else "package " + arguments.package)
+    origin_file = destination / "origin"
+    if (final.is_dir() and (destination / "version").is_file()
+            and origin_file.is_file()
+            and origin_file.read_text().strip() == origin):
+        return
+    work = pathlib.Path(tempfile.mkdtemp(prefix=".fetch-", dir=destination))
+    try:
+        if arguments.given:
+            source, version = take_given(arguments.given, work)
+        else:
+            source, version = fetch_package(arguments.package,
+                                            arguments.series, work)
+        upstream = upstream_version(source)
+        if not upstream.startswith(arguments.series + "."):
+            raise FetchError(f"this is MariaDB {upstream}; the patch set is "
+                             f"for {arguments.series}")
+        if final.exists():
+            origin_file.unlink(missing_ok=True)
+            shutil.rmtree(final)
+        source.rename(final)
+        (destination / "version").write_text((version or upstream) + "\n")
+        origin_file.write_text(origin + "\n")
+        say(f"MariaDB {version or upstream} is ready")
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except FetchError as error:
+        print(f"-- source: error: {error}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(1)

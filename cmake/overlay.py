@@ -1,0 +1,498 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Lay the patch set over MariaDB's source, and take edits back from there.
+
+The repository mirrors MariaDB's tree.  Below the folders in FOLDERS,
+
+  dir/name         is a new file, copied to dir/name of the source;
+  dir/name.patch   holds the edits to MariaDB's file dir/name, as a unified
+                   diff of that one file behind a DEP-3 header;
+  REPLACED         names the files of MariaDB's that are replaced whole.
+
+So patches have no order, and a path says what is changed.
+
+  apply    brings the patched tree up to date.  Everything is computed before
+           the first file is written, so a patch that does not apply leaves
+           the tree as it was.  Only files whose content changes are written:
+           a build afterwards recompiles what depends on them and no more.
+           Edits made in the patched tree are never overwritten.
+  refresh  writes edits made in the patched tree back into the repository.
+  check    verifies the rules above; it is part of BUILD/test unit.
+
+A manifest in the patched tree's parent directory holds the version that the
+tree is a copy of, and a checksum of every file as `apply` wrote it.  It tells
+an edit in the tree from one in the repository.
+
+Exit status: 0 done, 1 failed, 2 wrong usage.
+"""
+
+import argparse
+import datetime
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+FOLDERS = ("include", "mysys", "sql", "storage", "mysql-test", "unittest",
+           "plugin")
+REPLACED = ("sql/table_cache.cc", "sql/table_cache.h")
+IGNORED = re.compile(r"(\.orig|\.rej|\.reject|~|\.pyc)$|(^|/)__pycache__(/|$)")
+MAX_CONTEXT = 12                # lines; more means that the hunk is misplaced
+LICENSE = "SPDX-License-Identifier: GPL-2.0-only"
+# File types that have no comments, or whose every byte is compared
+NO_LICENSE = (".result", ".rdiff", ".json", ".svg", ".opt", ".cnf",
+              ".combinations", ".sh.opt", ".gitignore")
+
+
+class OverlayError(Exception):
+    """What went wrong, in words for the person at the terminal."""
+
+
+def digest(content):
+    return None if content is None else hashlib.sha256(content).hexdigest()
+
+
+def read(path):
+    """A file's content, or None where there is no such file."""
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def files_below(top, folders=FOLDERS):
+    """Relative paths (POSIX style) of the files below some folders of top."""
+    for folder in folders:
+        for directory, _, names in os.walk(top / folder):
+            for name in names:
+                path = (pathlib.Path(directory, name)
+                        .relative_to(top).as_posix())
+                if not IGNORED.search(path):
+                    yield path
+
+
+def write(path, content, executable):
+    """Replace a file in one step."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(prefix=".overlay-", dir=path.parent)
+    with os.fdopen(handle, "wb") as stream:
+        stream.write(content)
+    os.chmod(temporary, 0o755 if executable else 0o644)
+    os.replace(temporary, path)
+
+
+# ------------------------------------------------------------------ patches
+
+def split_patch(text):
+    """Split a .patch into its header and its diff."""
+    at = re.search(r"(?m)^--- ", text)
+    if not at:
+        raise OverlayError("no '--- ' line: not a unified diff")
+    return text[:at.start()], text[at.start():]
+
+
+def old_blocks(diff):
+    """For each hunk the lines that it must find in the original."""
+    blocks = []
+    for line in diff.splitlines(keepends=True)[2:]:
+        if line.startswith("@@"):
+            blocks.append([])
+        elif line[0] in " -" and blocks:
+            blocks[-1].append(line[1:])
+    return blocks
+
+
+def occurrences(block, lines):
+    """How often a block of lines stands in a file."""
+    count = 0
+    size = len(block)
+    for at, line in enumerate(lines[:len(lines) - size + 1]):
+        if line == block[0] and lines[at:at + size] == block:
+            count += 1
+    return count
+
+
+def make_diff(path, old, new):
+    """A unified diff with the least context that locates each hunk.
+
+    Starting from one line on each side, the context of a hunk grows until
+    its lines stand only once in the original: a patch applied to another
+    release then either finds the one right place or fails.
+    """
+    with tempfile.TemporaryDirectory() as work:
+        names = [pathlib.Path(work, name) for name in ("old", "new")]
+        for name, content in zip(names, (old, new)):
+            name.write_bytes(content)
+        done = subprocess.run(["diff", "-U0", *map(str, names)],
+                              stdout=subprocess.PIPE, check=False)
+    if done.returncode > 1:
+        raise OverlayError(f"{path}: diff failed")
+    old_lines = old.decode("latin-1").splitlines(keepends=True)
+    new_lines = new.decode("latin-1").splitlines(keepends=True)
+    for lines in (old_lines, new_lines):
+        if lines and not lines[-1].endswith("\n"):
+            raise OverlayError(f"{path}: no newline at the end of the file")
+
+    # (first old line, end, first new line, end), counted from 0
+    edits = []
+    for match in re.finditer(r"(?m)^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@",
+                             done.stdout.decode("latin-1")):
+        start, size, to, to_size = (1 if value is None else int(value)
+                                    for value in match.groups())
+        start -= 1 if size else 0
+        to -= 1 if to_size else 0
+        edits.append((start, start + size, to, to + to_size))
+
+    groups = [[edit] for edit in edits]
+    contexts = [1] * len(groups)
+
+    def bounds(index):
+        group = groups[index]
+        return (max(group[0][0] - contexts[index], 0),
+                min(group[-1][1] + contexts[index], len(old_lines)))
+
+    index = 0
+    while index < len(groups):
+        first, last = bounds(index)
+        if index and bounds(index - 1)[1] >= first:
+            groups[index - 1] += groups.pop(index)
+            contexts[index - 1] = max(contexts[index - 1], contexts.pop(index))
+            index -= 1
+        elif occurrences(old_lines[first:last], old_lines) == 1:
+            index += 1
+        elif contexts[index] < MAX_CONTEXT:
+            contexts[index] += 1
+        else:
+            raise OverlayError(f"{path}: the edit at line {first + 1} cannot "
+                               f"be told apart by {MAX_CONTEXT} lines around")
+
+    out = [f"--- a/{path}\n", f"+++ b/{path}\n"]
+    for index, group in enumerate(groups):
+        first, last = bounds(index)
+        shift = group[0][2] - group[0][0]
+        new_first = first + shift
+        body = []
+        at = first
+        for start, end, to, to_end in group:
+            body += [" " + line for line in old_lines[at:start]]
+            body += ["-" + line for line in old_lines[start:end]]
+            body += ["+" + line for line in new_lines[to:to_end]]
+            at = end
+        body += [" " + line for line in old_lines[at:last]]
+        new_size = sum(line[0] in " +" for line in body)
+        out.append(f"@@ -{first + 1},{last - first} "
+                   f"+{new_first + 1},{new_size} @@\n")
+        out += body
+    return "".join(out).encode("latin-1")
+
+
+def apply_patch(name, patch, original, version):
+    """Return the patched content; not even one line of fuzz is allowed."""
+    with tempfile.TemporaryDirectory() as work:
+        source = pathlib.Path(work, "source")
+        source.write_bytes(original)
+        difference = pathlib.Path(work, "diff")
+        difference.write_bytes(patch)
+        result = pathlib.Path(work, "result")
+        done = subprocess.run(
+            ["patch", "--fuzz=0", "--batch", "--forward", "--unified",
+             "--reject-file=-", f"--output={result}", str(source),
+             str(difference)],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+            env=dict(os.environ, LC_ALL="C"))
+        if done.returncode == 0:
+            return result.read_bytes()
+        output = done.stdout.decode("latin-1")
+    hunks = re.findall(r"Hunk #\d+ (?:FAILED at \d+|ignored at \d+)", output)
+    raise OverlayError(f"{name} does not apply to MariaDB {version}: "
+                       + ("; ".join(hunks) or output.strip()))
+
+
+# -------------------------------------------------------------------- trees
+
+class Overlay:
+    """The repository, the stock tree and the patched tree."""
+
+    def __init__(self, top, stock, patched):
+        self.top = top
+        self.stock = stock / "source"
+        self.patched = patched / "source"
+        self.manifest_path = patched / "manifest.json"
+        version = read(stock / "version")
+        self.version = version.decode().strip() if version else "?"
+        if not self.stock.is_dir():
+            raise OverlayError(f"{self.stock}: no source there; fetch it first")
+
+    def manifest(self):
+        """The version that the patched tree is a copy of, and {path: digest}
+        of what was laid over it."""
+        content = read(self.manifest_path)
+        entries = json.loads(content) if content else {}
+        return entries.get("version"), entries.get("files", {})
+
+    def save_manifest(self, files):
+        write(self.manifest_path,
+              json.dumps({"version": self.version, "files": files},
+                         indent=0, sort_keys=True).encode(), False)
+
+    def wanted(self):
+        """{path: content} of every file that differs from MariaDB's."""
+        result = {}
+        failures = []
+        for name in sorted(files_below(self.top)):
+            content = read(self.top / name)
+            if not name.endswith(".patch"):
+                result[name] = content
+                continue
+            path = name[:-len(".patch")]
+            original = read(self.stock / path)
+            if original is None:
+                failures.append(f"{name}: MariaDB {self.version} has no file "
+                                f"{path}")
+                continue
+            try:
+                _, difference = split_patch(content.decode("latin-1"))
+                result[path] = apply_patch(name, difference.encode("latin-1"),
+                                           original, self.version)
+            except OverlayError as error:
+                failures.append(str(error))
+        if failures:
+            raise OverlayError("\n".join(failures))
+        return result
+
+    def executable(self, path):
+        for top in (self.top, self.stock):
+            if (top / path).is_file():
+                return os.access(top / path, os.X_OK)
+        return False
+
+    def apply(self, discard):
+        wanted = self.wanted()
+        version, before = self.manifest()
+        if self.patched.is_dir() and version != self.version:
+            kept = self.patched.with_name(f"source-{version or 'unknown'}")
+            shutil.rmtree(kept, ignore_errors=True)
+            self.patched.rename(kept)
+            print(f"-- overlay: the source is another one now; the tree patched "
+                  f"before is kept as {kept}")
+        if not self.patched.is_dir():
+            before = {}
+            print(f"-- overlay: copying the source of {self.version}",
+                  flush=True)
+            temporary = self.patched.with_name(".source-copy")
+            shutil.rmtree(temporary, ignore_errors=True)
+            temporary.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copytree(self.stock, temporary, symlinks=True)
+            self.save_manifest({})
+            temporary.rename(self.patched)
+        changes = {}
+        edited = []
+        for path in sorted(set(wanted) | set(before)):
+            current = read(self.patched / path)
+            original = read(self.stock / path)
+            target = wanted.get(path, original)
+            if current == target:
+                continue
+            if digest(current) != before.get(path, digest(original)):
+                edited.append(path)
+            changes[path] = target
+        if edited and not discard:
+            raise OverlayError(
+                "edited in the patched tree, and would be overwritten:\n  "
+                + "\n  ".join(edited)
+                + "\nBUILD/refresh takes the edits over; "
+                "BUILD/refresh --discard drops them")
+        for path, content in changes.items():
+            if content is None:
+                (self.patched / path).unlink(missing_ok=True)
+            else:
+                write(self.patched / path, content, self.executable(path))
+        entries = {path: digest(content) for path, content in wanted.items()}
+        if entries != before:
+            self.save_manifest(entries)
+        print(f"-- overlay: {len(wanted)} files of the patch set, "
+              f"{len(changes)} brought up to date", flush=True)
+
+    def refresh(self):
+        if not self.patched.is_dir():
+            raise OverlayError("there is no patched tree yet: build first")
+        wanted = self.wanted()
+        version, before = self.manifest()
+        if version != self.version:
+            raise OverlayError(f"the patched tree is of MariaDB {version}, the "
+                               f"stock source of {self.version}: build first")
+        current = {}
+        for path in set(files_below(self.patched)) | set(wanted):
+            mine = self.patched / path
+            his = self.stock / path
+            if path not in wanted and same_file(mine, his):
+                continue
+            current[path] = read(mine)
+        conflicts = []
+        todo = []
+        for path, content in sorted(current.items()):
+            original = read(self.stock / path)
+            target = wanted.get(path, original)
+            if content == target:
+                continue
+            written = before.get(path, digest(original))
+            if digest(content) == written:
+                continue                # the repository is ahead: apply's work
+            if digest(target) != written:
+                conflicts.append(path)
+            todo.append((path, content, original))
+        if conflicts:
+            raise OverlayError("edited both in the repository and in the "
+                               "patched tree:\n  " + "\n  ".join(conflicts))
+        for path, content, original in todo:
+            self.take_over(path, content, original)
+        entries = {path: digest(content)
+                   for path, content in self.wanted().items()}
+        self.save_manifest(entries)
+        print(f"-- refresh: {len(todo)} files taken over", flush=True)
+
+    def take_over(self, path, content, original):
+        """Bring one edit of the patched tree into the repository."""
+        if original is None or path in REPLACED:
+            target = self.top / path
+            if content is None or content == original:
+                target.unlink(missing_ok=True)
+                print(f"   removed {path}")
+            else:
+                write(target, content, os.access(self.patched / path, os.X_OK))
+                print(f"   wrote {path}")
+            return
+        target = self.top / (path + ".patch")
+        if content is None:
+            raise OverlayError(f"{path}: a file of MariaDB's cannot be removed")
+        if content == original:
+            target.unlink(missing_ok=True)
+            print(f"   removed {path}.patch")
+            return
+        existing = read(target)
+        if existing:
+            header, _ = split_patch(existing.decode("latin-1"))
+        else:
+            header = (f"{LICENSE}\nDescription: TODO\n"
+                      "Forwarded: no\nLast-Update: TODO\n\n")
+        today = datetime.date.today().isoformat()
+        header = re.sub(r"(?m)^Last-Update: .*$", f"Last-Update: {today}",
+                        header)
+        write(target, header.encode("latin-1")
+              + make_diff(path, original, content), False)
+        print(f"   wrote {path}.patch")
+
+    # ------------------------------------------------------------- checking
+
+    def check(self):
+        """Yield a sentence for each rule that the repository breaks."""
+        tracked = subprocess.run(
+            ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+            cwd=self.top, stdout=subprocess.PIPE, text=True,
+            check=False).stdout.split()
+        for path in tracked:
+            content = read(self.top / path)
+            if (content and not path.endswith(NO_LICENSE)
+                    and LICENSE.encode() not in content[:400]):
+                yield f"{path}: no line '{LICENSE}' near its top"
+        stock_digests = {}
+        for name in sorted(files_below(self.top)):
+            content = read(self.top / name)
+            if name.endswith(".patch"):
+                yield from self.check_patch(name, content.decode("latin-1"))
+                continue
+            if name not in REPLACED and read(self.stock / name) is not None:
+                yield f"{name}: MariaDB has a file of that name"
+            base = pathlib.PurePath(name).name
+            if base not in stock_digests:
+                stock_digests[base] = {
+                    digest(read(path))
+                    for folder in FOLDERS
+                    for path in (self.stock / folder).rglob(base)
+                    if path.is_file()}
+            if content and digest(content) in stock_digests[base]:
+                yield f"{name}: is a copy of a file of MariaDB's"
+
+    def check_patch(self, name, text):
+        path = name[:-len(".patch")]
+        try:
+            header, difference = split_patch(text)
+        except OverlayError as error:
+            yield f"{name}: {error}"
+            return
+        for field in ("Description", "Forwarded", "Last-Update"):
+            if not re.search(rf"(?m)^{field}: (?!TODO)\S", header):
+                yield f"{name}: no '{field}:' in its header (DEP-3)"
+        touched = re.findall(r"(?m)^(?:---|\+\+\+) [ab]/(\S+)", difference)
+        if touched != [path, path]:
+            yield f"{name}: touches {sorted(set(touched))}, not just {path}"
+        original = read(self.stock / path)
+        if original is None:
+            yield f"{name}: MariaDB {self.version} has no file {path}"
+            return
+        try:
+            apply_patch(name, difference.encode("latin-1"), original,
+                        self.version)
+        except OverlayError as error:
+            yield str(error)
+            return
+        lines = original.decode("latin-1").splitlines(keepends=True)
+        for number, block in enumerate(old_blocks(difference), 1):
+            if occurrences(block, lines) != 1:
+                yield (f"{name}: hunk {number} does not locate one place "
+                       f"(found {occurrences(block, lines)})")
+
+
+def same_file(a, b):
+    """Whether two files are alike; a copy keeps its original's time."""
+    try:
+        stat_a, stat_b = a.stat(), b.stat()
+    except OSError:
+        return a.is_symlink() and b.is_symlink()
+    if stat_a.st_size != stat_b.st_size:
+        return False
+    return (stat_a.st_mtime_ns == stat_b.st_mtime_ns
+            or read(a) == read(b))
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description="Lay the patch set over MariaDB's source, take edits "
+                    "back, or check the patch set's rules.")
+    parser.add_argument("action", choices=("apply", "refresh", "check"))
+    parser.add_argument("--top", type=pathlib.Path, required=True,
+                        help="the repository")
+    parser.add_argument("--stock", type=pathlib.Path, required=True,
+                        help="directory with MariaDB's source/ and version")
+    parser.add_argument("--patched", type=pathlib.Path, required=True,
+                        help="directory of the patched source/")
+    parser.add_argument("--discard", action="store_true",
+                        help="with apply: overwrite edits in the patched tree")
+    arguments = parser.parse_args()
+    overlay = Overlay(arguments.top, arguments.stock, arguments.patched)
+    if arguments.action == "apply":
+        overlay.apply(arguments.discard)
+    elif arguments.action == "refresh":
+        overlay.refresh()
+    else:
+        problems = list(overlay.check())
+        if problems:
+            raise OverlayError("\n".join(problems))
+        print(f"-- check: the patch set keeps its rules on MariaDB "
+              f"{overlay.version}")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except OverlayError as error:
+        for line in str(error).splitlines():
+            print(f"-- overlay: error: {line}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(1)

@@ -1,0 +1,264 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Run the tests that BUILD/test asks for, and sum them up.
+
+Every run is WHAT:TYPE.  mtr's and the unit tests' own output goes to the
+terminal as it comes; what they report is read from it and counted.  A run
+that reports nothing, or whose program fails without saying which test did,
+counts as one failure.  The last line is 'N passed, N failed, N skipped'.
+
+Exit status: 0 nothing failed, 1 something failed, 2 wrong usage.
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import xml.etree.ElementTree
+
+OUR_SUITE = "table_cache"
+# main.func 'innodb'   w2 [ pass ]    123
+MTR_LINE = re.compile(
+    r"^(\S+\.\S+)((?: '[^']*')?)\s+(?:w\d+ )?\[ ([a-z-]+) \]")
+
+
+class Results:
+    """What one run reported: {test name: 'passed', 'failed' or 'skipped'}."""
+
+    def __init__(self, title):
+        self.title = title
+        self.outcome = {}
+        self.retried = set()
+
+    def add(self, name, outcome):
+        self.outcome[name] = outcome
+
+    def names(self, outcome):
+        return sorted(name for name, what in self.outcome.items()
+                      if what == outcome)
+
+
+def stream(command, cwd, each_line=None, env=None):
+    """Run a command, showing its output as it comes; return its status."""
+    with subprocess.Popen(command, cwd=cwd, env=env, text=True,
+                          errors="replace", stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT) as process:
+        try:
+            for line in process.stdout:
+                print(line, end="", flush=True)
+                if each_line:
+                    each_line(line)
+        except KeyboardInterrupt:
+            # The terminal sent it SIGINT, too; let it stop its servers
+            process.stdout.close()
+            process.wait()
+            raise
+        return process.wait()
+
+
+def header(text):
+    print(f"\n== {text}", flush=True)
+
+
+class Runner:
+    def __init__(self, arguments, mtr_options):
+        self.top = arguments.top
+        self.trees = arguments.trees
+        self.variant = arguments.variant
+        self.seconds = arguments.seconds
+        self.mtr_options = mtr_options
+        self.known = self.read_known()
+
+    def read_known(self):
+        """The tests that fail on the unpatched server in some environment."""
+        known = {}
+        path = self.top / "BUILD" / "known-failures"
+        for line in path.read_text().splitlines():
+            if line.strip() and not line.startswith("#"):
+                name, _, reason = line.partition(" ")
+                known[name] = reason.strip()
+        return known
+
+    def tree(self, build_type):
+        return self.trees / self.variant / build_type
+
+    # ----------------------------------------------------------------- unit
+
+    def unit(self, build_type):
+        results = Results(f"unit ({build_type})")
+        if self.variant == "patched":
+            self.check_rules(results)
+            self.check_tools(results)
+        self.unit_programs(build_type, results)
+        return results
+
+    def check_rules(self, results):
+        header("the patch set's rules and the plugin ABI")
+        status = stream(["cmake", "--build", str(self.trees / "cmake"),
+                         "--target", "check"], self.top)
+        results.add("rules and ABI", "failed" if status else "passed")
+
+    def check_tools(self, results):
+        header("tests of the tools")
+
+        def each_line(line):
+            match = re.match(r"(test_\w+) .*\.\.\. (ok|FAIL|ERROR|skipped)",
+                             line)
+            if match:
+                results.add(match[1], {"ok": "passed", "skipped": "skipped"}
+                            .get(match[2], "failed"))
+
+        status = stream([sys.executable, "-W", "ignore", "-m", "unittest",
+                         "discover", "-v", "-s", str(self.top / "cmake"),
+                         "-p", "test_*.py"], self.top, each_line)
+        if status and not results.names("failed"):
+            results.add("tests of the tools", "failed")
+
+    def unit_programs(self, build_type, results):
+        """The patch set's own unit tests, by MariaDB's ctest."""
+        sources = [path for folder in ("unittest", "storage")
+                   for path in (self.top / folder).rglob("*-t.c*")
+                   if path.suffix in (".c", ".cc")]
+        if not sources or self.variant == "stock":
+            return
+        header("unit tests")
+        names = sorted(path.stem[:-len("-t")] for path in sources)
+        report = self.tree(build_type) / "unit-report.xml"
+        report.unlink(missing_ok=True)
+        stream(["ctest", "--output-on-failure", "--output-junit", str(report),
+                "-R", "^(" + "|".join(names) + ")$"], self.tree(build_type))
+        found = {}
+        if report.exists():
+            for case in xml.etree.ElementTree.parse(report).iter("testcase"):
+                found[case.get("name")] = case.get("status")
+        for name in names:
+            results.add(name, "passed" if found.get(name) == "run"
+                        else "failed")
+
+    # ------------------------------------------------------------------ mtr
+
+    def mtr(self, suites, build_type):
+        results = Results(f"{suites} ({build_type})")
+        header(f"mtr: {suites}, {self.variant} {build_type} build")
+
+        def each_line(line):
+            match = MTR_LINE.match(line)
+            if not match:
+                return
+            name = match[1] + match[2]
+            outcome = match[3]
+            if outcome in ("pass", "retry-pass"):
+                if results.outcome.get(name) == "failed":
+                    results.retried.add(name)
+                results.add(name, "passed")
+            elif outcome in ("skipped", "disabled"):
+                results.outcome.setdefault(name, "skipped")
+            elif outcome in ("fail", "retry-fail"):
+                results.add(name, "failed")
+
+        jobs = 2 * len(os.sched_getaffinity(0))
+        command = ["./mtr", f"--suite={suites}", f"--parallel={jobs}", "--mem",
+                   "--force", "--max-test-fail=0", "--retry=1",
+                   *self.mtr_options]
+        status = stream(command, self.tree(build_type) / "mysql-test",
+                        each_line)
+        if not results.outcome:
+            results.add(f"mtr --suite={suites}", "failed")
+        elif status and not results.names("failed") and not results.retried:
+            results.add(f"mtr --suite={suites} (exit status {status})",
+                        "failed")
+        return results
+
+    # ---------------------------------------------------------------- stress
+
+    def stress(self, build_type):
+        results = Results(f"stress ({build_type})")
+        header(f"stress, {self.seconds} seconds on the {build_type} build")
+        status = stream([sys.executable,
+                         str(self.top / "sql-bench" / "stress.py"),
+                         "--trees", str(self.trees), "--variant", self.variant,
+                         "--type", build_type, "--seconds", str(self.seconds)],
+                        self.top)
+        results.add(f"stress on {build_type}", "failed" if status else "passed")
+        return results
+
+    def run(self, what, build_type):
+        if what == "unit":
+            return self.unit(build_type)
+        if what == "stress":
+            return self.stress(build_type)
+        return self.mtr(OUR_SUITE if what == "suite" else what, build_type)
+
+    # --------------------------------------------------------------- summary
+
+    def excuse(self, name):
+        """The reason why a test may fail, or None."""
+        return self.known.get(name.split(" ")[0])
+
+    def summary(self, all_results):
+        """Print the table; return the number of failures that count."""
+        print("\n" + "=" * 72)
+        totals = [0, 0, 0]
+        width = max([len("total")] + [len(r.title) for r in all_results])
+        print(f"{'':{width}}  {'passed':>7} {'failed':>7} {'skipped':>7}")
+        notes = []
+        for results in all_results:
+            failed = results.names("failed")
+            excused = [name for name in failed if self.excuse(name)]
+            row = [len(results.names("passed")), len(failed) - len(excused),
+                   len(results.names("skipped")) + len(excused)]
+            totals = [a + b for a, b in zip(totals, row)]
+            print(f"{results.title:{width}}  "
+                  + " ".join(f"{count:7d}" for count in row))
+            for name in failed:
+                reason = self.excuse(name)
+                notes.append(f"failed, as on the unpatched server, counted as "
+                             f"skipped: {name}: {reason}" if reason
+                             else f"FAILED: {results.title}: {name}")
+            for name in sorted(results.retried):
+                notes.append(f"passed when run again: {results.title}: {name}")
+        print(f"{'total':{width}}  "
+              + " ".join(f"{count:7d}" for count in totals))
+        for note in notes:
+            print(note)
+        print(f"{totals[0]} passed, {totals[1]} failed, {totals[2]} skipped",
+              flush=True)
+        return totals[1]
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description="Run tests and sum them up (called by BUILD/test).")
+    parser.add_argument("--top", type=pathlib.Path, required=True)
+    parser.add_argument("--trees", type=pathlib.Path, required=True)
+    parser.add_argument("--variant", choices=("stock", "patched"),
+                        default="patched")
+    parser.add_argument("--seconds", type=int, default=300)
+    parser.add_argument("runs", nargs="+", metavar="WHAT:TYPE")
+    words = sys.argv[1:]
+    mtr_options = []
+    if "--" in words:
+        at = words.index("--")
+        words, mtr_options = words[:at], words[at + 1:]
+    arguments = parser.parse_args(words)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    runner = Runner(arguments, mtr_options)
+    all_results = []
+    interrupted = False
+    try:
+        for run in arguments.runs:
+            what, _, build_type = run.rpartition(":")
+            all_results.append(runner.run(what, build_type))
+    except KeyboardInterrupt:
+        interrupted = True
+        print("\ninterrupted")
+    failures = runner.summary(all_results)
+    return 1 if failures or interrupted or not all_results else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,252 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Tests of overlay.py and fetch_source.py, on trees made for each test."""
+
+import contextlib
+import io
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+sys.dont_write_bytecode = True
+
+import fetch_source                                     # noqa: E402
+import overlay                                          # noqa: E402
+
+HEADER = (overlay.LICENSE + "\nDescription: a test\nForwarded: no\n"
+          "Last-Update: 2026-01-01\n\n")
+STOCK = "".join(f"line {number}\n" for number in range(1, 41))
+
+
+class OverlayTest(unittest.TestCase):
+    def setUp(self):
+        work = tempfile.TemporaryDirectory()
+        self.addCleanup(work.cleanup)
+        self.work = pathlib.Path(work.name)
+        self.top = self.work / "top"
+        self.stock = self.work / "stock"
+        self.patched = self.work / "patched"
+        self.put(self.stock / "version", "1:10.11.99\n")
+        self.put(self.stock / "source/sql/a.cc", STOCK)
+        self.put(self.stock / "source/sql/other.cc", "int other;\n")
+        self.put(self.top / "sql/new.cc", f"// {overlay.LICENSE}\nint a;\n")
+        subprocess.run(["git", "init", "-q", str(self.top)], check=True)
+
+    @staticmethod
+    def put(path, text):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def patch(self, new, old=STOCK, path="sql/a.cc"):
+        text = overlay.make_diff(path, old.encode(), new.encode()).decode()
+        self.put(self.top / (path + ".patch"), HEADER + text)
+        return text
+
+    def run_overlay(self, action, **options):
+        with contextlib.redirect_stdout(io.StringIO()):
+            target = overlay.Overlay(self.top, self.stock, self.patched)
+            return getattr(target, action)(**options)
+
+    def apply(self, discard=False):
+        self.run_overlay("apply", discard=discard)
+
+    def tree(self, path="sql/a.cc"):
+        return (self.patched / "source" / path).read_text()
+
+    def problems(self):
+        target = overlay.Overlay(self.top, self.stock, self.patched)
+        return "\n".join(target.check())
+
+    def test_apply_copies_new_files_and_patches_others(self):
+        self.patch(STOCK.replace("line 20\n", "line twenty\n"))
+        self.apply()
+        self.assertIn("line twenty", self.tree())
+        self.assertIn("int a;", self.tree("sql/new.cc"))
+        self.assertEqual(self.problems(), "")
+
+    def test_apply_writes_only_what_changes(self):
+        self.patch(STOCK.replace("line 20\n", "line twenty\n"))
+        self.apply()
+        before = {name: os.stat(self.patched / "source" / name).st_mtime_ns
+                  for name in ("sql/a.cc", "sql/new.cc", "sql/other.cc")}
+        self.put(self.top / "sql/new.cc", f"// {overlay.LICENSE}\nint b;\n")
+        self.apply()
+        after = {name: os.stat(self.patched / "source" / name).st_mtime_ns
+                 for name in before}
+        self.assertEqual([name for name in before
+                          if before[name] != after[name]], ["sql/new.cc"])
+
+    def test_patch_that_does_not_apply_leaves_the_tree_alone(self):
+        self.apply()
+        self.patch("line 1\nline 2\nchanged\n",
+                   old="line 1\nline 2\nelsewhere\n")
+        self.put(self.top / "sql/new.cc", "// newer\n")
+        with self.assertRaises(overlay.OverlayError) as caught:
+            self.apply()
+        self.assertRegex(str(caught.exception),
+                         r"sql/a\.cc\.patch .*1:10\.11\.99: Hunk #1 FAILED")
+        self.assertEqual(self.tree(), STOCK)
+        self.assertIn("int a;", self.tree("sql/new.cc"))
+
+    def test_patch_needs_exact_context(self):
+        text = self.patch(STOCK.replace("line 20\n", "line twenty\n"))
+        self.put(self.top / "sql/a.cc.patch",
+                 HEADER + text.replace(" line 21", " line 21, edited"))
+        with self.assertRaises(overlay.OverlayError):
+            self.apply()
+
+    def test_removed_patch_restores_the_original(self):
+        self.patch(STOCK + "more\n")
+        self.apply()
+        (self.top / "sql/a.cc.patch").unlink()
+        (self.top / "sql/new.cc").unlink()
+        self.apply()
+        self.assertEqual(self.tree(), STOCK)
+        self.assertFalse((self.patched / "source/sql/new.cc").exists())
+
+    def test_edit_in_the_tree_is_never_overwritten(self):
+        self.apply()
+        self.put(self.patched / "source/sql/new.cc", "edited\n")
+        self.put(self.top / "sql/new.cc", "from the repository\n")
+        with self.assertRaises(overlay.OverlayError) as caught:
+            self.apply()
+        self.assertIn("sql/new.cc", str(caught.exception))
+        self.assertEqual(self.tree("sql/new.cc"), "edited\n")
+        with self.assertRaises(overlay.OverlayError):
+            self.run_overlay("refresh")
+        self.apply(discard=True)
+        self.assertEqual(self.tree("sql/new.cc"), "from the repository\n")
+
+    def test_refresh_takes_over_edits_and_new_files(self):
+        self.apply()
+        edited = STOCK.replace("line 7\n", "line seven\n")
+        self.put(self.patched / "source/sql/a.cc", edited)
+        self.put(self.patched / "source/plugin/p/p.cc", "int p;\n")
+        self.run_overlay("refresh")
+        self.assertIn("+line seven",
+                      (self.top / "sql/a.cc.patch").read_text())
+        self.assertEqual((self.top / "plugin/p/p.cc").read_text(), "int p;\n")
+        self.apply()
+        self.assertEqual(self.tree(), edited)
+
+    def test_refresh_keeps_a_patch_header(self):
+        self.patch(STOCK + "more\n")
+        self.apply()
+        self.put(self.patched / "source/sql/a.cc", STOCK + "most\n")
+        self.run_overlay("refresh")
+        text = (self.top / "sql/a.cc.patch").read_text()
+        self.assertIn("Description: a test", text)
+        self.assertIn("+most", text)
+
+    def test_refresh_drops_a_patch_that_is_undone(self):
+        self.patch(STOCK + "more\n")
+        self.apply()
+        self.put(self.patched / "source/sql/a.cc", STOCK)
+        self.run_overlay("refresh")
+        self.assertFalse((self.top / "sql/a.cc.patch").exists())
+
+    def test_new_stock_version_gets_a_new_tree(self):
+        self.apply()
+        self.put(self.stock / "version", "1:10.11.100\n")
+        self.put(self.stock / "source/sql/a.cc", "int newer;\n")
+        self.apply()
+        self.assertEqual(self.tree(), "int newer;\n")
+
+    def test_context_is_one_line_where_that_is_unambiguous(self):
+        text = self.patch(STOCK.replace("line 20\n", "line twenty\n"))
+        self.assertEqual(text.count("\n "), 2)
+
+    def test_context_grows_until_the_place_is_unambiguous(self):
+        twice = "{\n  a;\n}\n" * 2 + "end\n"
+        new = "{\n  a;\n}\n{\n  a;\n  b;\n}\nend\n"
+        text = overlay.make_diff("sql/t.cc", twice.encode(), new.encode())
+        block, = overlay.old_blocks(text.decode())
+        lines = twice.splitlines(keepends=True)
+        self.assertEqual(overlay.occurrences(block, lines), 1)
+        self.assertEqual(overlay.apply_patch("t", text, twice.encode(), "1"),
+                         new.encode())
+
+    def test_edits_at_both_ends_of_a_file_apply(self):
+        new = "first\n" + STOCK + "last\n"
+        text = overlay.make_diff("sql/t.cc", STOCK.encode(), new.encode())
+        self.assertEqual(overlay.apply_patch("t", text, STOCK.encode(), "1"),
+                         new.encode())
+
+    def test_check_finds_a_copy_of_a_file(self):
+        self.put(self.top / "sql/copy/other.cc", "int other;\n")
+        self.assertIn("is a copy of a file of MariaDB's", self.problems())
+
+    def test_check_finds_a_replaced_file(self):
+        self.put(self.top / "sql/a.cc", f"// {overlay.LICENSE}\n")
+        self.assertIn("MariaDB has a file of that name", self.problems())
+
+    def test_check_finds_a_patch_of_another_file(self):
+        text = self.patch(STOCK + "more\n")
+        self.put(self.top / "sql/other.cc.patch", HEADER + text)
+        self.assertIn("sql/other.cc.patch: touches", self.problems())
+
+    def test_check_finds_an_ambiguous_hunk(self):
+        same = "a;\nb;\n" * 3
+        self.put(self.stock / "source/sql/a.cc", same)
+        self.put(self.top / "sql/a.cc.patch", HEADER + "--- a/sql/a.cc\n"
+                 "+++ b/sql/a.cc\n@@ -3,2 +3,3 @@\n a;\n+new;\n b;\n")
+        self.assertIn("does not locate one place (found 3)", self.problems())
+
+    def test_check_finds_missing_headers(self):
+        text = self.patch(STOCK + "more\n")
+        self.put(self.top / "sql/a.cc.patch", overlay.LICENSE + "\n" + text)
+        self.put(self.top / "sql/new.cc", "int a;\n")
+        found = self.problems()
+        self.assertIn("no 'Description:'", found)
+        self.assertIn("sql/new.cc: no line 'SPDX", found)
+
+
+class FetchTest(unittest.TestCase):
+    def test_source_entries_are_made_of_both_formats(self):
+        with tempfile.TemporaryDirectory() as work:
+            etc = pathlib.Path(work)
+            (etc / "sources.list.d").mkdir()
+            (etc / "sources.list").write_text(
+                "# comment\ndeb [arch=amd64] http://mirror.invalid/d x main\n"
+                "deb-src http://mirror.invalid/d x main\n")
+            (etc / "sources.list.d/d.sources").write_text(
+                "Types: deb\nURIs: http://mirror.invalid/d\nSuites: x\n")
+            (etc / "sources.list.d/off.list.disabled").write_text(
+                "deb http://off.invalid/d x main\n")
+            entries = fetch_source.source_entries(etc)
+        self.assertEqual(entries["sources.list"],
+                         "deb-src [arch=amd64] http://mirror.invalid/d x main\n"
+                         "deb-src http://mirror.invalid/d x main\n")
+        self.assertIn("Types: deb-src\n", entries["d.sources"])
+        self.assertEqual(len(entries), 2)
+
+    def test_versions_are_tried_from_the_newest(self):
+        self.assertEqual(
+            fetch_source.newer_first(["1:10.11.9-0", "1:10.11.18-0",
+                                      "1:10.11.18-0+deb12u1"]),
+            ["1:10.11.18-0+deb12u1", "1:10.11.18-0", "1:10.11.9-0"])
+
+    def test_given_source_must_be_of_the_series(self):
+        with tempfile.TemporaryDirectory() as work:
+            given = pathlib.Path(work, "given")
+            given.mkdir()
+            (given / "VERSION").write_text(
+                "MYSQL_VERSION_MAJOR=10\nMYSQL_VERSION_MINOR=6\n"
+                "MYSQL_VERSION_PATCH=1\n")
+            target = pathlib.Path(work, "target")
+            done = subprocess.run(
+                [sys.executable, fetch_source.__file__, "--series", "10.11",
+                 "--from", str(given), "--destination", str(target)],
+                stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                check=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("this is MariaDB 10.6.1", done.stderr)
+            self.assertEqual(list(target.iterdir()), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
