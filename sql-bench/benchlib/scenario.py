@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The base of all scenarios, and what several of them need."""
+
+import resource
+
+from .servers import BenchError
+
+# Descriptors that mariadbd wants beside those of tables: connections,
+# redo logs, pipes
+RESERVED_DESCRIPTORS = 400
+
+
+class Scenario:
+    unit = ""
+    higher_is_better = True
+    both_running = False
+
+    @staticmethod
+    def add_arguments(parser):
+        """No options of its own."""
+
+    @staticmethod
+    def check(options):
+        """Runs everywhere."""
+
+    @staticmethod
+    def prepare(server, options, progress):
+        """Needs no data."""
+
+    @staticmethod
+    def remarks(results, options):
+        return []
+
+
+def integers(text):
+    """An argument like 64,1024 as a list of numbers."""
+    try:
+        values = [int(word) for word in text.split(",")]
+    except ValueError:
+        raise BenchError(f"'{text}' is not a list of numbers like 64,1024"
+                         ) from None
+    if any(value < 1 for value in values):
+        raise BenchError(f"'{text}': numbers must be at least 1")
+    return values
+
+
+def engines(text):
+    """An argument like myisam,aria as a list of engine names."""
+    known = ("myisam", "aria", "innodb")
+    names = text.lower().split(",")
+    for name in names:
+        if name not in known:
+            raise BenchError(f"unknown engine '{name}' ({', '.join(known)})")
+    return names
+
+
+def need_descriptors(tables):
+    """Fail unless tables MyISAM or Aria tables, two files each, can be open."""
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    need = 2 * tables + RESERVED_DESCRIPTORS
+    if limit != resource.RLIM_INFINITY and need > limit:
+        raise BenchError(
+            f"{tables} open tables need {need} file descriptors, this shell "
+            f"may have {limit}; raise 'ulimit -Hn', or ask for at most "
+            f"{(limit - RESERVED_DESCRIPTORS) // 2} tables")
+
+
+def fill_cache(server, database, tables, size):
+    """Open tables until a cache of that size is full of them."""
+    server.sql(f"FLUSH TABLES; SET GLOBAL table_open_cache={size};")
+    server.sql("".join(f"SELECT * FROM t{number} LIMIT 0;\n"
+                       for number in range(1, min(tables, size) + 1)),
+               database)

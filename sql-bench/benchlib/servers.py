@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Start, ask and stop the servers that a benchmark compares.
+
+One data directory serves the stock and the patched server in turn: their
+files are the same, so neither has an advantage from how its files lie on
+disk.  All servers that were started are stopped when Python ends, whatever
+ends it, except SIGKILL.
+"""
+
+import atexit
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import time
+
+
+class BenchError(Exception):
+    """What went wrong, in words for the person at the terminal."""
+
+
+RUNNING = []
+
+
+def stop_all():
+    for server in list(RUNNING):
+        server.stop()
+
+
+atexit.register(stop_all)
+
+
+class Server:
+    """One mariadbd, from one build tree, on one data directory."""
+
+    def __init__(self, tree, datadir, options=()):
+        """tree: directory with source/ and release/."""
+        self.source = tree / "source"
+        self.build = tree / "release"
+        self.variant = tree.name
+        self.datadir = datadir
+        self.options = list(options)
+        self.process = None
+        # A short path: a socket's is limited to 107 characters
+        self.run_directory = None
+
+    @property
+    def socket(self):
+        return f"{self.run_directory}/s"
+
+    def create_datadir(self):
+        """Create the data directory, complete or not at all."""
+        if self.datadir.exists():
+            return
+        self.datadir.parent.mkdir(parents=True, exist_ok=True)
+        new = pathlib.Path(tempfile.mkdtemp(prefix=".new-",
+                                            dir=self.datadir.parent))
+        script = (pathlib.Path(__file__).resolve().parents[2] / "cmake"
+                  / "create_datadir.sh")
+        done = subprocess.run([script, self.source, self.build, new],
+                              stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True,
+                              check=False)
+        if done.returncode:
+            shutil.rmtree(new)
+            raise BenchError("mariadb-install-db failed:\n" + done.stdout)
+        new.rename(self.datadir)
+
+    def start(self, *more_options):
+        self.create_datadir()
+        self.run_directory = tempfile.mkdtemp(prefix="tcbench-")
+        log = open(f"{self.run_directory}/log", "wb")
+        command = [
+            str(self.build / "sql" / "mariadbd"), "--no-defaults",
+            f"--datadir={self.datadir}", f"--socket={self.socket}",
+            f"--pid-file={self.run_directory}/pid", "--skip-networking",
+            f"--lc-messages-dir={self.build}/sql/share",
+            f"--character-sets-dir={self.source}/sql/share/charsets",
+            "--loose-skip-name-resolve", *self.options, *more_options]
+        if os.geteuid() == 0:
+            command.append("--user=root")
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL,
+                                        stdout=log, stderr=log,
+                                        start_new_session=True)
+        log.close()
+        RUNNING.append(self)
+        while not os.path.exists(f"{self.run_directory}/pid"):
+            if self.process.poll() is not None:
+                text = pathlib.Path(self.run_directory, "log").read_text(
+                    errors="replace")
+                self.forget()
+                raise BenchError(f"the {self.variant} server did not start:\n"
+                                 + text[-2000:])
+            time.sleep(0.05)
+        return self
+
+    def forget(self):
+        RUNNING.remove(self)
+        shutil.rmtree(self.run_directory, ignore_errors=True)
+        self.process = None
+
+    def stop(self):
+        """Shut down cleanly and wait for the end of it."""
+        if not self.process:
+            return
+        self.process.terminate()
+        status = self.process.wait()
+        self.forget()
+        if status:
+            raise BenchError(f"the {self.variant} server ended with status "
+                             f"{status}")
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def client(self, *options):
+        return [str(self.build / "client" / "mariadb"), "--no-defaults",
+                f"--socket={self.socket}", "--batch", "--skip-column-names",
+                *options]
+
+    def sql(self, text, database=None):
+        """Run statements by one client; return the rows as lists of str."""
+        done = subprocess.run(self.client(*([database] if database else [])),
+                              input=text, text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, check=False)
+        if done.returncode:
+            raise BenchError(f"{done.stderr.strip()}\nin: {text[:300]}")
+        return [line.split("\t") for line in done.stdout.splitlines()]
+
+    def timed(self, text, database=None):
+        """Seconds that one client takes to run statements."""
+        begin = time.monotonic()
+        self.sql(text, database)
+        return time.monotonic() - begin
+
+    def status(self, name):
+        rows = self.sql(f"SHOW GLOBAL STATUS LIKE '{name}'")
+        return int(rows[0][1]) if rows else None
+
+    def version(self):
+        return self.sql("SELECT VERSION()")[0][0]
+
+
+def create_tables(server, database, engine, count, progress):
+    """Make count one-column tables t1..tcount, unless they are there."""
+    have = server.sql("SELECT COUNT(*) FROM information_schema.tables "
+                      f"WHERE table_schema='{database}'")
+    if have == [[str(count)]]:
+        return
+    server.sql(f"DROP DATABASE IF EXISTS {database}; "
+               f"CREATE DATABASE {database}")
+    step = 1000
+    for first in range(1, count + 1, step):
+        progress(f"creating {engine} tables", first - 1, count)
+        server.sql("".join(
+            f"CREATE TABLE t{number} (a INT) ENGINE={engine};\n"
+            for number in range(first, min(first + step, count + 1))),
+            database)
+    progress(f"creating {engine} tables", count, count)

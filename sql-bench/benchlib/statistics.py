@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Medians, ratios and their spread over pairs of measurements."""
+
+import math
+import statistics
+
+
+def median(values):
+    return statistics.median(values)
+
+
+def ratio_of_pairs(stock, patched):
+    """Median, lowest and highest of patched/stock over pairs taken in turn.
+
+    A pair is measured within minutes, so a slow phase of the machine hits
+    both; the median of the pairs' ratios suffers less from noise than the
+    ratio of the medians.
+    """
+    ratios = sorted(b / a for a, b in zip(stock, patched) if a)
+    if not ratios:
+        return None
+    return {"median": statistics.median(ratios),
+            "low": ratios[0], "high": ratios[-1], "pairs": len(ratios)}
+
+
+def geometric_mean(values):
+    return math.exp(sum(map(math.log, values)) / len(values))

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The experiments, one a file; each file reads like a description of one.
+
+A scenario is a class with
+
+  name, title, source   where the problem was first described
+  question, method      for the report
+  unit, higher_is_better
+  both_running          True: stock and patched run at the same time, on data
+                        directories of their own, and take turns for every
+                        cell; False: one after the other on one directory
+  add_arguments(parser) its own options
+  check(options)        raise BenchError where the machine cannot run it
+  server_options(options)
+  cells(options)        what is measured: dictionaries with a "label"
+  prepare(server, options, progress)
+  measure(server, cell, options)   a number in the scenario's unit
+  remarks(results, options)        sentences with what follows from the numbers
+"""
+
+from .ddl_churn import DdlChurn
+from .information_schema import InformationSchema
+from .open_tables import OpenTables
+from .sysbench_oltp import Sysbench
+
+ALL = {scenario.name: scenario
+       for scenario in (OpenTables, Sysbench, DdlChurn, InformationSchema)}

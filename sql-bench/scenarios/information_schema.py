@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What monitoring tools ask of servers with many tables."""
+
+from benchlib.scenario import Scenario, engines, fill_cache, need_descriptors
+from benchlib.servers import create_tables
+from benchlib.statistics import median
+
+SMALL, LARGE = 64, 8192         # table_open_cache
+
+
+class InformationSchema(Scenario):
+    name = "information-schema"
+    title = "Summing up table sizes from INFORMATION_SCHEMA.TABLES"
+    source = "issues of MySQLTuner, mysqld_exporter and phpMyAdmin"
+    question = ("How long does the query take that monitoring tools ask, "
+                "which opens every table, with a small and with a large full "
+                "table cache?")
+    method = ("SELECT COUNT(*), SUM(data_length+index_length) FROM "
+              "information_schema.tables over one schema of many one-column "
+              "tables, after the cache was filled with tables of it.")
+    unit = "s"
+    higher_is_better = False
+
+    @staticmethod
+    def add_arguments(parser):
+        parser.add_argument("--is-tables", type=int,
+                            help="number of tables in the schema (default "
+                            "20000; quick 10000)")
+        parser.add_argument("--is-engines", default="myisam,aria,innodb",
+                            help="engines (default %(default)s)")
+
+    @staticmethod
+    def tables(options):
+        return options.is_tables or (10000 if options.quick else 20000)
+
+    @classmethod
+    def check(cls, options):
+        engines(options.is_engines)
+        need_descriptors(LARGE)
+
+    @staticmethod
+    def server_options(options):
+        return [f"--table-open-cache={LARGE}", "--open-files-limit=1048576"]
+
+    @staticmethod
+    def cells(options):
+        return [{"label": f"{engine}, table_open_cache={cache}",
+                 "engine": engine, "cache": cache}
+                for engine in engines(options.is_engines)
+                for cache in (SMALL, LARGE)]
+
+    @classmethod
+    def prepare(cls, server, options, progress):
+        for engine in engines(options.is_engines):
+            create_tables(server, f"tc_{engine}", engine, cls.tables(options),
+                          progress)
+
+    @classmethod
+    def measure(cls, server, cell, options):
+        database = f"tc_{cell['engine']}"
+        if cell["engine"] == "innodb":
+            # First touch loads InnoDB's dictionary
+            cls.query(server, database)
+        fill_cache(server, database, cls.tables(options), cell["cache"])
+        return cls.query(server, database)
+
+    @staticmethod
+    def query(server, database):
+        return server.timed(
+            "SELECT COUNT(*), SUM(data_length+index_length) "
+            "FROM information_schema.tables "
+            f"WHERE table_schema='{database}'")
+
+    @staticmethod
+    def remarks(results, options):
+        times = {(cell["engine"], cell["cache"]): values
+                 for cell, values in results}
+        said = []
+        for variant in ("stock", "patched"):
+            parts = []
+            for engine in engines(options.is_engines):
+                small = times[engine, SMALL].get(variant, [])
+                large = times[engine, LARGE].get(variant, [])
+                if small and large:
+                    ratio = median([b / a for a, b in zip(small, large)])
+                    parts.append(f"{engine} {ratio:.2f}")
+            if parts:
+                said.append(f"{variant}: time with {LARGE} as a multiple of "
+                            f"the time with {SMALL}: " + ", ".join(parts))
+        return said

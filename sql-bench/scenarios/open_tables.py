@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""WL#70, table_cache negative scalability (2009)."""
+
+from benchlib import sysbench
+from benchlib.scenario import (Scenario, engines, integers, need_descriptors)
+from benchlib.servers import create_tables
+from benchlib.statistics import median
+
+
+class OpenTables(Scenario):
+    name = "open-tables"
+    title = "Opening many tables with a small and a large cache"
+    source = "WL#70, table_cache negative scalability (2009)"
+    question = ("Does opening a table cost more, the more tables are open? "
+                "With every statement on another table, all of them miss the "
+                "cache (one thread), or most of them do (several).")
+    method = ("SELECT * FROM tN over one-column tables without rows: in order "
+              "by one thread, at random by several. The cache is filled "
+              "before each measurement, which stops after one round over the "
+              "tables, or after a time limit.")
+    unit = "tables/s"
+
+    @staticmethod
+    def add_arguments(parser):
+        parser.add_argument("--tables", type=int,
+                            help="number of tables (default 20000; quick "
+                            "10000)")
+        parser.add_argument("--cache", default=None,
+                            help="sizes of table_open_cache (default "
+                            "64,1024,2048,4096,8192; quick 64,8192)")
+        parser.add_argument("--engines", default="myisam,aria,innodb",
+                            help="engines (default %(default)s)")
+        parser.add_argument("--threads", default=None,
+                            help="numbers of threads (default 1,16; quick "
+                            "1,16)")
+
+    @staticmethod
+    def settings(options):
+        tables = options.tables or (10000 if options.quick else 20000)
+        caches = integers(options.cache or
+                          ("64,8192" if options.quick
+                           else "64,1024,2048,4096,8192"))
+        return (tables, caches, engines(options.engines),
+                integers(options.threads or "1,16"))
+
+    @classmethod
+    def check(cls, options):
+        sysbench.require()
+        _, caches, names, _ = cls.settings(options)
+        if "myisam" in names or "aria" in names:
+            need_descriptors(max(caches))
+
+    @classmethod
+    def server_options(cls, options):
+        _, caches, _, _ = cls.settings(options)
+        return [f"--table-open-cache={max(caches)}",
+                "--open-files-limit=1048576"]
+
+    @classmethod
+    def cells(cls, options):
+        _, caches, names, threads = cls.settings(options)
+        return [{"label": f"{engine}, {count} thread{'s' * (count > 1)}, "
+                          f"table_open_cache={cache}",
+                 "engine": engine, "threads": count, "cache": cache}
+                for engine in names for count in threads for cache in caches]
+
+    @classmethod
+    def prepare(cls, server, options, progress):
+        tables, _, names, _ = cls.settings(options)
+        for engine in names:
+            create_tables(server, f"tc_{engine}", engine, tables, progress)
+
+    @classmethod
+    def measure(cls, server, cell, options):
+        tables, _, _, _ = cls.settings(options)
+        threads, cache = cell["threads"], cell["cache"]
+        database = f"tc_{cell['engine']}"
+        server.sql(f"FLUSH TABLES; SET GLOBAL table_open_cache={cache};")
+        # Fill the cache, and InnoDB's dictionary at its first touch
+        sysbench.run(server, "open_tables", database, 1,
+                     events=tables if cell["engine"] == "innodb"
+                     else min(tables, cache + cache // 4), tables=tables)
+        return sysbench.run(
+            server, "open_tables", database, threads,
+            events=tables if threads == 1 else 2 * tables,
+            seconds=5 if options.quick else 15, tables=tables,
+            first=1 if cell["engine"] == "innodb" else cache + cache // 4,
+            random="on" if threads > 1 else "off")["rate"]
+
+    @classmethod
+    def remarks(cls, results, options):
+        """How much of its rate each engine keeps from the smallest cache to
+        the largest."""
+        _, caches, names, threads = cls.settings(options)
+        low, high = min(caches), max(caches)
+        if low == high:
+            return []
+        rates = {(cell["engine"], cell["threads"], cell["cache"]): values
+                 for cell, values in results}
+        said = []
+        for variant in ("stock", "patched"):
+            for count in threads:
+                kept = []
+                for engine in names:
+                    small = rates.get((engine, count, low), {}).get(variant)
+                    large = rates.get((engine, count, high), {}).get(variant)
+                    if small and large:
+                        share = median([b / a for a, b in zip(small, large)])
+                        kept.append(f"{engine} {share:.2f}")
+                if kept:
+                    said.append(f"{variant}, {count} thread(s): of its rate "
+                                f"at {low}, kept at {high}: "
+                                + ", ".join(kept))
+        return said
