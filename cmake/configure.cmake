@@ -16,7 +16,7 @@ find_program(CCACHE ccache)
 if(CCACHE)
   set(launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${VARIANT}
       CCACHE_NOHASHDIR=1
-      CCACHE_SLOPPINESS=time_macros,include_file_mtime,include_file_ctime
+      CCACHE_SLOPPINESS=time_macros,include_file_mtime,include_file_ctime,locale
       ${CCACHE})
   # One argument that is a list itself
   list(JOIN launcher "\\;" launcher)

@@ -18,7 +18,8 @@ def require():
 
 def run(server, script, database, threads, *, events=0, seconds=0,
         command="run", **options):
-    """Run a script; return {"rate": events/s, "p95": ms, "events": n}.
+    """Run a script; return {"rate": events/s, "p95": ms, "events": n,
+    "opened": sum of what the script's threads print as 'opened n'}.
 
     events: stop after so many, 0 for no limit; seconds: likewise.
     script: a file of sql-bench/lua, or the name of one of sysbench's own.
@@ -44,4 +45,6 @@ def run(server, script, database, threads, *, events=0, seconds=0,
         raise BenchError(f"sysbench {script} reported no rate:\n"
                          + done.stdout[-2000:])
     return {"rate": float(rate[2]), "events": int(rate[1]),
-            "p95": float(p95[1]) if p95 else None}
+            "p95": float(p95[1]) if p95 else None,
+            "opened": sum(map(int, re.findall(r"(?m)^opened (\d+)$",
+                                              done.stdout)))}

@@ -22,6 +22,8 @@ from .ddl_churn import DdlChurn
 from .information_schema import InformationSchema
 from .open_tables import OpenTables
 from .sysbench_oltp import Sysbench
+from .working_set import WorkingSet
 
 ALL = {scenario.name: scenario
-       for scenario in (OpenTables, Sysbench, DdlChurn, InformationSchema)}
+       for scenario in (OpenTables, Sysbench, InformationSchema, WorkingSet,
+                         DdlChurn)}

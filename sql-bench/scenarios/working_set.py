@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Does reading the schema throw the working set out of the table cache?"""
+
+import os
+import signal
+import subprocess
+
+from benchlib import sysbench
+from benchlib.scenario import Scenario, need_descriptors
+from benchlib.servers import create_tables
+from benchlib.statistics import median
+
+CACHE = 2000                    # table_open_cache
+WORKING_SET = 500               # InnoDB tables
+CONNECTIONS = 8
+
+ALONE, BESIDE, OPENS = ("statements/s, alone",
+                        "statements/s, beside the schema query",
+                        "opens of each table a minute, beside the query")
+
+
+class WorkingSet(Scenario):
+    name = "working-set"
+    title = "A working set beside queries of INFORMATION_SCHEMA.TABLES"
+    source = "issues of MySQLTuner, mysqld_exporter and phpMyAdmin"
+    question = ("Does a monitoring query that opens every table of the server "
+                "throw the tables in use out of the table cache?")
+    method = (f"{CONNECTIONS} connections read {WORKING_SET} InnoDB tables at "
+              f"random with table_open_cache={CACHE}, alone, and beside one "
+              "that sums up the sizes of many MyISAM tables again and again.")
+    unit = "as named"
+
+    @staticmethod
+    def add_arguments(parser):
+        parser.add_argument("--schema-tables", type=int,
+                            help="MyISAM tables in the schema that is read "
+                            "(default 20000; quick 5000)")
+        parser.add_argument("--minutes", type=float,
+                            help="length of the measurement beside the query "
+                            "(default 1; quick 0.25)")
+
+    @staticmethod
+    def settings(options):
+        return (options.schema_tables or (5000 if options.quick else 20000),
+                options.minutes or (0.25 if options.quick else 1.0))
+
+    @staticmethod
+    def check(options):
+        sysbench.require()
+        need_descriptors(CACHE)
+
+    @staticmethod
+    def server_options(options):
+        return [f"--table-open-cache={CACHE}", "--open-files-limit=1048576"]
+
+    @staticmethod
+    def cells(options):
+        return [{"label": label} for label in (ALONE, BESIDE, OPENS)]
+
+    @classmethod
+    def prepare(cls, server, options, progress):
+        tables, _ = cls.settings(options)
+        create_tables(server, "tc_working_set", "innodb", WORKING_SET,
+                      progress)
+        create_tables(server, "tc_schema", "myisam", tables, progress)
+
+    @classmethod
+    def measure(cls, server, cell, options):
+        _, minutes = cls.settings(options)
+        if cell["label"] == ALONE:
+            cls.read(server, 3)
+            return cls.read(server, 5)["rate"]
+        if cell["label"] == OPENS:
+            return cls.opens        # of the cell before, the same run
+        # Connections of the first read have made room for the second
+        cls.read(server, 3)
+        query = ("SELECT SUM(data_length+index_length) FROM "
+                 "information_schema.tables WHERE table_schema='tc_schema'")
+        monitor = subprocess.Popen(
+            ["sh", "-c", 'while "$@" > /dev/null; do :; done', "sh",
+             *server.client("-e", query)], start_new_session=True)
+        try:
+            result = cls.read(server, round(60 * minutes))
+        finally:
+            os.killpg(monitor.pid, signal.SIGKILL)
+            monitor.wait()
+        cls.opens = result["opened"] / WORKING_SET / minutes
+        return result["rate"]
+
+    @staticmethod
+    def read(server, seconds):
+        return sysbench.run(server, "working_set", "tc_working_set",
+                            CONNECTIONS, seconds=seconds, tables=WORKING_SET)
+
+    @staticmethod
+    def remarks(results, options):
+        values = {cell["label"]: values for cell, values in results}
+        return [f"{variant}: beside the query each table is opened "
+                f"{median(values[OPENS][variant]):.2f} times a minute, and "
+                "the rate is "
+                f"{median([b / a for a, b in zip(values[ALONE][variant], values[BESIDE][variant])]):.2f} "
+                "of what it is alone"
+                for variant in ("stock", "patched")]
