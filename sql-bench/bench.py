@@ -141,6 +141,21 @@ class Run:
         def preparing(text, done, total):
             progress.show(f"{self.scenario.name}: {text}, {done} of {total}")
 
+        if not self.scenario.needs_servers:
+            for pair in range(len(self.values(0, "stock")),
+                              self.options.pairs):
+                progress.show(f"{self.scenario.name}: pair {pair + 1} of "
+                              f"{self.options.pairs}")
+                measured = self.scenario.measure_pair(self.options.trees,
+                                                      self.options)
+                for index, cell in enumerate(self.cells):
+                    for variant in VARIANTS:
+                        self.values(index, variant).append(
+                            measured[cell["label"]][variant])
+                self.save()
+            progress.clear()
+            return
+
         servers = {variant: self.server(variant) for variant in VARIANTS}
         prepared = ([servers["stock"]] if not self.scenario.both_running
                     else servers.values())

@@ -14,6 +14,7 @@ class Scenario:
     unit = ""
     higher_is_better = True
     both_running = False
+    needs_servers = True
 
     @staticmethod
     def add_arguments(parser):

@@ -9,6 +9,8 @@ A scenario is a class with
   both_running          True: stock and patched run at the same time, on data
                         directories of their own, and take turns for every
                         cell; False: one after the other on one directory
+  needs_servers         False: a program of its own measures both, by
+                        measure_pair(trees, options), and the rest is not used
   add_arguments(parser) its own options
   check(options)        raise BenchError where the machine cannot run it
   server_options(options)
@@ -22,8 +24,10 @@ from .ddl_churn import DdlChurn
 from .information_schema import InformationSchema
 from .open_tables import OpenTables
 from .sysbench_oltp import Sysbench
+from .sysbench_profile import SysbenchProfile
+from .table_cache import TableCache
 from .working_set import WorkingSet
 
 ALL = {scenario.name: scenario
-       for scenario in (OpenTables, Sysbench, InformationSchema, WorkingSet,
-                         DdlChurn)}
+       for scenario in (OpenTables, TableCache, Sysbench, SysbenchProfile,
+                         InformationSchema, WorkingSet, DdlChurn)}

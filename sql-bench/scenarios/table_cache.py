@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The core of the table cache by itself, beside a model of what it replaces."""
+
+import json
+import subprocess
+
+from benchlib.scenario import Scenario, integers
+from benchlib.servers import BenchError
+
+PROGRAM = "unittest/sql/table_cache-bench"
+
+
+class TableCache(Scenario):
+    name = "table-cache"
+    title = "Acquire and release of TABLEs, without a server around"
+    source = "design of the table cache"
+    question = ("What do the shards cost one thread, and what do they gain "
+                "several?")
+    method = ("unittest/sql/table_cache-bench: threads acquire and release "
+              "as fast as they can, on one share and on 1000; 'stock' is its "
+              "model of MariaDB's instances. With 'touch', a thread writes to "
+              "4 KiB of each object that it gets, as a statement does.")
+    unit = "pairs/s"
+    needs_servers = False
+
+    @staticmethod
+    def add_arguments(parser):
+        parser.add_argument("--core-threads", default="1,2,4,64",
+                            help="numbers of threads (default %(default)s)")
+
+    @staticmethod
+    def cells(options):
+        return [{"label": f"{'touch, ' if touch else ''}{shares} "
+                          f"share{'s' * (shares > 1)}, {threads} "
+                          f"thread{'s' * (threads > 1)}",
+                 "touch": touch, "shares": shares, "threads": threads}
+                for touch in (0, 4096) for shares in (1, 1000)
+                for threads in integers(options.core_threads)]
+
+    @staticmethod
+    def measure_pair(trees, options):
+        """Run the program once; {label: {"stock": x, "patched": x}}."""
+        done = subprocess.run(
+            [trees / "patched" / "release" / PROGRAM, "--runs=1",
+             f"--seconds={0.2 if options.quick else 0.5}",
+             f"--threads={options.core_threads}"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            check=False)
+        if done.returncode:
+            raise BenchError(f"{PROGRAM} failed:\n{done.stderr}")
+        found = {(row["touch"], row["shares"], row["threads"]):
+                 {"stock": row["instances"]["pairs_per_second"],
+                  "patched": row["shards"]["pairs_per_second"]}
+                 for row in json.loads(done.stdout)["results"]}
+        return {cell["label"]: found[cell["touch"], cell["shares"],
+                                     cell["threads"]]
+                for cell in TableCache.cells(options)}
+
+    @staticmethod
+    def remarks(results, options):
+        rates = {cell["label"]: values["patched"] for cell, values in results}
+        said = []
+        for kind in ("", "touch, "):
+            one = rates.get(kind + "1 share, 1 thread")
+            two = rates.get(kind + "1 share, 2 threads")
+            if one and two:
+                ratios = sorted(b / a for a, b in zip(one, two))
+                said.append(f"patched, {kind}one share: two threads make "
+                            f"{ratios[len(ratios) // 2]:.2f} times the pairs "
+                            f"of one ({ratios[0]:.2f} to {ratios[-1]:.2f})")
+        return said
