@@ -47,13 +47,15 @@ def layout(command, build, output):
     subprocess.run(command, cwd=build, check=True)
     shown = []
     for name in TYPES:
+        # /o shows members with their offsets, but no methods; the plain form
+        # shows those, of which only virtual ones are part of the ABI
         done = subprocess.run(
-            ["gdb", "--batch", "-nx", "-ex", f"ptype /o {name}", str(output)],
+            ["gdb", "--batch", "-nx", "-ex", f"ptype /o {name}",
+             "-ex", f"ptype {name}", str(output)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             check=True)
-        # Methods take no room unless they are virtual
         lines = [line.rstrip() for line in done.stdout.splitlines()
-                 if "virtual" in line or "(" not in line
+                 if "virtual" in line or "total size" in line
                  or re.match(r"\s*/[*X]?\s*\d", line)]
         if not any("total size" in line for line in lines):
             raise SystemExit(f"abi: error: gdb knows no type {name}:\n"
@@ -85,7 +87,8 @@ def main():
             words = [word.replace(str(arguments.patched), source)
                      for word in command]
             words[words.index("-o") + 1] = str(output)
-            words[-1] = str(probe)
+            # Classes with virtual functions, too, are described in full
+            words[-1:] = ["-femit-class-debug-always", str(probe)]
             # No dependency file in the build tree
             words = [word for word in words if word not in ("-MD", "-MT")]
             if "-MF" in words:

@@ -14,12 +14,14 @@ import argparse
 import os
 import pathlib
 import re
+import resource
 import signal
 import subprocess
 import sys
 import xml.etree.ElementTree
 
 OUR_SUITE = "table_cache"
+OPEN_FILES = 16384              # for each server that mtr starts
 # main.func 'innodb'   w2 [ pass ]    123
 MTR_LINE = re.compile(
     r"^(\S+\.\S+)((?: '[^']*')?)\s+(?:w\d+ )?\[ ([a-z-]+) \]")
@@ -161,8 +163,13 @@ class Runner:
                 results.add(name, "failed")
 
         jobs = 2 * len(os.sched_getaffinity(0))
+        # mtr's own default, 1024, is too low for tests of many open tables
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        if limit == resource.RLIM_INFINITY or limit > OPEN_FILES:
+            limit = OPEN_FILES
         command = ["./mtr", f"--suite={suites}", f"--parallel={jobs}", "--mem",
                    "--force", "--max-test-fail=0", "--retry=1",
+                   f"--open-files-limit={limit}",
                    *self.mtr_options]
         status = stream(command, self.tree(build_type) / "mysql-test",
                         each_line)
