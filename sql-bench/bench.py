@@ -26,11 +26,13 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.dont_write_bytecode = True
 
+from benchlib import report                            # noqa: E402
 from benchlib.servers import BenchError, Server, stop_all   # noqa: E402
 from benchlib.statistics import median, ratio_of_pairs      # noqa: E402
 import scenarios                                            # noqa: E402
 
 VARIANTS = ("stock", "patched")
+DOCS = pathlib.Path(__file__).resolve().parents[1] / "docs"
 FREE_DISK = 3 * 1024 ** 3       # bytes wanted below the output directory
 
 
@@ -162,7 +164,8 @@ class Run:
         for server in prepared:
             # Only the set-up does without durability
             server.start("--innodb-flush-log-at-trx-commit=0",
-                         "--skip-innodb-doublewrite", "--sync-frm=0")
+                         "--skip-innodb-doublewrite", "--sync-frm=0",
+                         "--debug-no-sync")
             self.scenario.prepare(server, self.options, preparing)
             server.stop()
         if self.scenario.both_running:
@@ -221,6 +224,9 @@ def parse(words):
                         help="fewer cells and one pair: minutes, not hours")
     parser.add_argument("--resume", action="store_true",
                         help="continue an interrupted run")
+    parser.add_argument("--report", action="store_true",
+                        help="write docs/PERFORMANCE.md from the raw data that "
+                        "is there, without measuring")
     parser.add_argument("--output", type=pathlib.Path,
                         help="directory of the raw data (default: "
                         "out/BASE/bench)")
@@ -240,6 +246,10 @@ def parse(words):
 def main():
     options = parse(sys.argv[1:])
     options.output.mkdir(parents=True, exist_ok=True)
+    if options.report:
+        report.write(options.output, DOCS, list(scenarios.ALL))
+        print(f"wrote {DOCS / 'PERFORMANCE.md'}")
+        return
     chosen = [scenarios.ALL[name] for name in options.names]
     free = shutil.disk_usage(options.output).free
     if free < FREE_DISK:

@@ -29,8 +29,7 @@ def run(server, script, database, threads, *, events=0, seconds=0,
         "sysbench", str(path) if path.exists() else script,
         "--db-driver=mysql", "--mysql-user=root",
         f"--mysql-socket={server.socket}", f"--mysql-db={database}",
-        f"--threads={threads}", f"--events={events}", f"--time={seconds}",
-        "--thread-init-timeout=300"]
+        f"--threads={threads}", f"--events={events}", f"--time={seconds}"]
     arguments += [f"--{name.replace('_', '-')}={value}"
                   for name, value in options.items()]
     done = subprocess.run([*arguments, command], stdout=subprocess.PIPE,
