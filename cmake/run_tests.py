@@ -18,9 +18,10 @@ import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import xml.etree.ElementTree
 
-OUR_SUITE = "table_cache"
+OUR_SUITE = "table_cache,table_cache_info"
 OPEN_FILES = 16384              # for each server that mtr starts
 # main.func 'innodb'   w2 [ pass ]    123
 MTR_LINE = re.compile(
@@ -183,14 +184,42 @@ class Runner:
     # ---------------------------------------------------------------- stress
 
     def stress(self, build_type):
+        """Many connections on a server of their own with a tiny cache."""
         results = Results(f"stress ({build_type})")
         header(f"stress, {self.seconds} seconds on the {build_type} build")
-        status = stream([sys.executable,
-                         str(self.top / "sql-bench" / "stress.py"),
-                         "--trees", str(self.trees), "--variant", self.variant,
-                         "--type", build_type, "--seconds", str(self.seconds)],
-                        self.top)
-        results.add(f"stress on {build_type}", "failed" if status else "passed")
+        name = f"stress on {build_type}"
+        with tempfile.TemporaryDirectory(prefix="stress-") as work:
+            run = [str(self.top / "BUILD" / "run"), "--no-build", "--type",
+                   build_type, "--datadir", f"{work}/data"]
+            if self.variant == "stock":
+                run.append("--stock")
+            status = stream([*run, "--daemon", "--", "--table-open-cache=10",
+                             "--table-definition-cache=400",
+                             "--max-connections=200",
+                             "--event-scheduler=OFF"], self.top)
+            if status:
+                results.add(name, "failed")
+                return results
+            try:
+                status = stream(
+                    [sys.executable,
+                     str(self.top / "sql-bench" / "stress_table_cache.py"),
+                     f"--socket={work}/data/mariadbd.sock",
+                     f"--client={self.tree(build_type)}/client/mariadb",
+                     f"--seconds={self.seconds}"], self.top)
+            finally:
+                stopped = stream([*run, "--stop"], self.top)
+            # What sanitizers and assertions say goes to the server's log
+            log = pathlib.Path(work, "data", "mariadbd.err").read_text(
+                errors="replace")
+            alarm = re.search(r"(?m)^.*(ERROR: AddressSanitizer|LeakSanitizer"
+                              r"|ThreadSanitizer|runtime error:|Assertion "
+                              r"|got signal|\[ERROR\] .*[Tt]able.cache).*$",
+                              log)
+            if alarm:
+                print(log[max(0, alarm.start() - 500):][:20000])
+            results.add(name, "failed" if status or stopped or alarm
+                        else "passed")
         return results
 
     def run(self, what, build_type):

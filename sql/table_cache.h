@@ -1,0 +1,138 @@
+#ifndef TABLE_CACHE_H_INCLUDED
+#define TABLE_CACHE_H_INCLUDED
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/**
+  @file
+  Interface of the table definition cache (tdc_*: TABLE_SHAREs) and of the
+  table cache (tc_*: TABLEs). table_cache.cc tells how they work.
+*/
+
+#include "my_atomic_wrapper.h"
+
+/**
+  A TABLE_SHARE's place in the table definition cache.
+
+  The free half of all_tables is kept by the table cache, in memory that begins
+  where the element ends.
+*/
+
+struct TDC_element
+{
+  uchar m_key[NAME_LEN + 1 + NAME_LEN + 1];
+  uint m_key_length;
+  /**
+    No TABLE of this share may be cached any more, and the share goes when its
+    last reference goes. Written under LOCK_table_share; whoever writes it also
+    purges the free TABLEs.
+  */
+  Atomic_relaxed<bool> flushed;
+  /** NULL: being opened, or gone. Written under LOCK_table_share. */
+  TABLE_SHARE *share;
+
+  /** Protects all that follows, except for next and prev. */
+  mysql_mutex_t LOCK_table_share;
+  /** Signalled when ref_count, all_tables_refs or m_flush_tickets go down. */
+  mysql_cond_t COND_release;
+  /** Links of the list of unused shares; protected by LOCK_unused_shares. */
+  TDC_element *next, **prev;
+  /** TABLEs of this share, and others who need it to stay. */
+  uint ref_count;
+  /** Deadlock detectors that walk all_tables, which must not change then. */
+  uint all_tables_refs;
+  /** Those who wait for the share to be flushed. */
+  Wait_for_flush_list m_flush_tickets;
+  /** All TABLEs of this share, used and free. */
+  All_share_tables_list all_tables;
+  /** Length of all_tables. */
+  uint open_tables;
+  /** Requests for a TABLE of this share that found none free. */
+  ulonglong misses;
+  /** TABLEs of this share that had to make room for others. */
+  ulonglong evictions;
+
+  /** What is above changes with every open and close, what is behind does not. */
+  char pad[CPU_LEVEL1_DCACHE_LINESIZE];
+
+  void wait_for_refs(uint my_refs);
+  void flush(THD *thd, bool mark_flushed);
+  void flush_unused(bool mark_flushed);
+};
+
+
+/** What tc_get_share_info() tells of a share. */
+
+struct TC_share_info
+{
+  uint open, in_use, free;
+  ulonglong hits, misses, evictions;
+  /** False: no TABLE of this share has been released yet. */
+  bool ever_used;
+  /** Since its last release; 0 if it is in use. */
+  ulonglong idle_seconds;
+};
+
+
+extern ulong tdc_size;
+extern ulong tc_size;
+extern uint32 tc_instances;
+
+bool tdc_init();
+void tdc_start_shutdown();
+void tdc_deinit();
+ulong tdc_records();
+void tdc_purge(bool all);
+TDC_element *tdc_lock_share(THD *thd, const char *db, const char *table_name);
+void tdc_unlock_share(TDC_element *element);
+int tdc_share_is_cached(THD *thd, const char *db, const char *table_name);
+TABLE_SHARE *tdc_acquire_share(THD *thd, TABLE_LIST *tl, uint flags,
+                               TABLE **out_table= nullptr);
+void tdc_release_share(TABLE_SHARE *share);
+void tdc_remove_referenced_share(THD *thd, TABLE_SHARE *share);
+void tdc_remove_table(THD *thd, const char *db, const char *table_name);
+int tdc_wait_for_old_version(THD *thd, const char *db, const char *table_name,
+                             ulong wait_timeout, uint deadlock_weight);
+int tdc_iterate(THD *thd, my_hash_walk_action action, void *argument,
+                bool no_dups= false);
+
+uint tc_records();
+void tc_purge();
+void tc_trim();
+void tc_add_table(THD *thd, TABLE *table, bool evict_first= false);
+void tc_release_table(TABLE *table);
+TABLE *tc_acquire_table(THD *thd, TDC_element *element,
+                        bool keep_evict_first= false);
+bool tc_is_for_schema(const TABLE_LIST *tl);
+void tc_get_share_info(TDC_element *element, TC_share_info *info);
+
+int show_tc_active_instances(THD *thd, SHOW_VAR *var, void *buff,
+                             system_status_var *, enum enum_var_type scope);
+int show_tc_evictions(THD *thd, SHOW_VAR *var, void *buff,
+                      system_status_var *, enum enum_var_type scope);
+int show_tc_remote_hits(THD *thd, SHOW_VAR *var, void *buff,
+                        system_status_var *, enum enum_var_type scope);
+#ifndef DBUG_OFF
+int show_tc_check(THD *thd, SHOW_VAR *var, void *buff,
+                  system_status_var *, enum enum_var_type scope);
+#endif
+
+
+/**
+  Make the key of a base table in the table definition cache.
+
+  @param[out] key    at least MAX_DBKEY_LENGTH bytes
+  @param db          name of the database
+  @param table_name  name of the table
+
+  Names that are too long are cut; the caller should know that they are not.
+
+  @return length of the key: both names, each with its end
+*/
+
+inline uint tdc_create_key(char *key, const char *db, const char *table_name)
+{
+  char *table_part= strmake(key, db, NAME_LEN) + 1;
+  char *end= strmake(table_part, table_name, NAME_LEN) + 1;
+  return uint(end - key);
+}
+#endif /* TABLE_CACHE_H_INCLUDED */

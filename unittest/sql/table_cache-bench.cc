@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/**
+  @file
+  Measures the core of the table cache beside a model of the design that it
+  replaces. Prints one JSON object.
+
+  A pair is an acquire and the release of what it got. Threads make pairs as
+  fast as they can, on one share or on many in turn, and do nothing in between
+  or write to as many bytes of the object as given ("touch"): a TABLE with its
+  Fields and its handler is some kilobytes that a statement writes to.
+
+  The model, class Instances, keeps what MariaDB's table_cache.cc does for a
+  hit: instances with a mutex and an LRU list each, one free list per share and
+  instance on a cache line of its own, a connection's instance given by its
+  number, and a further instance activated after 20,000 waits for a mutex that
+  were not outnumbered by 80,000 acquisitions without. It keeps nothing else.
+
+  usage: table_cache-bench [--seconds=N] [--runs=N] [--threads=N,N...]
+  seconds per measurement (0.5), measurements of each kind, of which the median
+  is printed (5). The two designs are measured in turn.
+*/
+
+#include "my_global.h"
+#include "my_sys.h"
+#include "table_cache_objects.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+struct Test_user { ulonglong number; };
+
+typedef Test_access<Table_cache_machine> Access;
+typedef Table_cache_core<Access> Core;
+
+static const uint INSTANCES= 8;                 /* default of both designs */
+static const ulong LIMIT= 100000;
+static const uint MANY= 1000;
+static const uint TOUCH= 4096;
+
+struct alignas(64) Instance_list
+{
+  Core::Free_list list;
+};
+
+struct Test_share
+{
+  std::atomic<bool> flushed;
+  Core::Share *part;                            /* in the core */
+  Instance_list free[INSTANCES];                /* in the model */
+};
+
+template <> Core::Share *Access::share(Test_object *object)
+{ return object->share->part; }
+
+struct Payload: public Test_object
+{
+  char bytes[TOUCH];
+};
+
+
+/** The model of what is replaced. */
+
+class Instances
+{
+  struct alignas(64) Instance
+  {
+    mysql_mutex_t mutex;
+    Core::Lru_list lru;
+    ulong records;
+    uint waits, nowaits;
+  };
+  Instance instances[INSTANCES];
+  std::atomic<uint> active;
+
+public:
+  Instances(): active(1)
+  {
+    for (Instance &i : instances)
+    {
+      mysql_mutex_init(0, &i.mutex, MY_MUTEX_INIT_FAST);
+      i.records= 0;
+      i.waits= i.nowaits= 0;
+    }
+  }
+  ~Instances()
+  {
+    for (Instance &i : instances)
+      mysql_mutex_destroy(&i.mutex);
+  }
+
+  uint active_parts() const { return active; }
+
+  Test_object *acquire(Test_share *share, Test_user *user)
+  {
+    uint n= active.load(std::memory_order_relaxed);
+    Instance &i= instances[user->number % n];
+    if (mysql_mutex_trylock(&i.mutex))
+    {
+      mysql_mutex_lock(&i.mutex);
+      if (++i.waits == 20000)
+      {
+        if (n < INSTANCES)
+          active.compare_exchange_weak(n, n + 1, std::memory_order_relaxed,
+                                       std::memory_order_relaxed);
+        i.waits= i.nowaits= 0;
+      }
+    }
+    else if (++i.nowaits == 80000)
+      i.waits= i.nowaits= 0;
+    Test_object *object= share->free[user->number % n].list.pop_front();
+    if (object)
+    {
+      object->user= user;
+      i.lru.remove(object);
+    }
+    mysql_mutex_unlock(&i.mutex);
+    return object;
+  }
+
+  void add(Test_object *object, Test_user *user)
+  {
+    object->place= user->number % active.load(std::memory_order_relaxed);
+    Instance &i= instances[object->place];
+    mysql_mutex_lock(&i.mutex);
+    i.records++;
+    mysql_mutex_unlock(&i.mutex);
+  }
+
+  void release(Test_object *object)
+  {
+    Instance &i= instances[object->place];
+    mysql_mutex_lock(&i.mutex);
+    if (object->share->flushed || i.records > LIMIT)
+      abort();
+    object->user= NULL;
+    object->share->free[object->place].list.push_front(object);
+    i.lru.push_back(object);
+    mysql_mutex_unlock(&i.mutex);
+  }
+};
+
+
+/** The same face for the core. */
+
+class Shards
+{
+  Core core;
+public:
+  Shards()
+  {
+    uchar map[Core::MAX_CPUS];
+    if (core.init(Table_cache_machine::map_cpus(INSTANCES, map), map, 0))
+      abort();
+  }
+  void init(Test_share *share)
+  {
+    share->part= (Core::Share*) malloc(Core::share_size(core.active_shards()));
+    core.init_share(share->part);
+  }
+  void empty(Test_share *share)
+  {
+    Core::Free_list list;
+    core.purge(share->part, true, &list);
+  }
+  ~Shards() { core.destroy(); }
+
+  uint active_parts() const { return core.active_shards(); }
+  Test_object *acquire(Test_share *share, Test_user *user)
+  { return core.acquire(share->part, user); }
+  void add(Test_object *, Test_user *) { core.add(); }
+  void release(Test_object *object)
+  {
+    if (core.release(object, false, object->share->flushed, LIMIT) != Core::IS_FREE)
+      abort();
+  }
+};
+
+
+static double seconds= 0.5;
+
+struct Result
+{
+  double pairs;
+  ulong opened;
+  uint parts;
+};
+
+/** Objects that were opened, to be freed when no list holds them any more. */
+typedef std::vector<Payload*> Opened;
+
+
+template <class Cache>
+static Result measure(Cache *cache, std::vector<Test_share> &shares,
+                      uint threads, uint touch, Opened *all_opened)
+{
+  std::atomic<bool> stop(false), start(false);
+  std::atomic<uint> ready(0);
+  std::atomic<ulonglong> pairs(0);
+  std::vector<Opened> opened(threads);
+  std::vector<std::thread> list;
+
+  for (ulonglong number= 0; number < threads; number++)
+  {
+    list.emplace_back([&, number]() {
+      my_thread_init();
+      Test_user user;
+      user.number= number;
+      ulonglong n= 0;
+      size_t at= shares.size() * number / threads;
+      ready++;
+      while (!start)
+        std::this_thread::yield();
+      while (!stop.load(std::memory_order_relaxed))
+      {
+        for (uint i= 0; i < 100; i++)
+        {
+          Test_share *share= &shares[at];
+          if (++at == shares.size())
+            at= 0;
+          Test_object *object= cache->acquire(share, &user);
+          if (!object)
+          {
+            Payload *payload= new Payload();
+            payload->share= share;
+            payload->user= &user;
+            opened[number].push_back(payload);
+            cache->add(payload, &user);
+            object= payload;
+          }
+          for (uint b= 0; b < touch; b+= 64)
+            static_cast<Payload*>(object)->bytes[b]++;
+          cache->release(object);
+          n++;
+        }
+      }
+      pairs+= n;
+      my_thread_end();
+    });
+  }
+  while (ready < threads)
+    std::this_thread::yield();
+  ulonglong from= my_interval_timer();
+  start= true;
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  stop= true;
+  for (std::thread &t : list)
+    t.join();
+  double took= (double) (my_interval_timer() - from) / 1e9;
+
+  Result result= { (double) pairs / took, 0, cache->active_parts() };
+  for (Opened &mine : opened)
+    all_opened->insert(all_opened->end(), mine.begin(), mine.end());
+  result.opened= (ulong) all_opened->size();
+  return result;
+}
+
+
+static Result median(std::vector<Result> &results)
+{
+  std::sort(results.begin(), results.end(),
+            [](const Result &a, const Result &b) { return a.pairs < b.pairs; });
+  return results[results.size() / 2];
+}
+
+
+int main(int argc, char **argv)
+{
+  MY_INIT(argv[0]);
+  uint runs= 5;
+  std::vector<uint> counts= {1, 2, 4, 64};
+
+  for (int i= 1; i < argc; i++)
+  {
+    std::string arg(argv[i]);
+    size_t eq= arg.find('=');
+    std::string name= arg.substr(0, eq);
+    const char *value= eq == std::string::npos ? "" : argv[i] + eq + 1;
+    if (name == "--seconds")
+      seconds= atof(value);
+    else if (name == "--runs")
+      runs= (uint) atoi(value);
+    else if (name == "--threads")
+    {
+      counts.clear();
+      for (const char *p= value; p && *p; p= strchr(p, ',') ?
+                                             strchr(p, ',') + 1 : NULL)
+        counts.push_back((uint) atoi(p));
+    }
+    else
+    {
+      fprintf(stderr, "usage: %s [--seconds=N] [--runs=N] [--threads=N,N...]\n",
+              argv[0]);
+      return 1;
+    }
+  }
+  if (!runs || !(seconds > 0) || counts.empty())
+    return 1;
+
+  printf("{\"program\": \"table_cache-bench\", \"cpus\": %d, "
+         "\"seconds\": %g, \"runs\": %u, \"results\": [", my_getncpus(),
+         seconds, runs);
+  const char *comma= "";
+  for (uint touch : {0U, TOUCH})
+  {
+    for (uint n_shares : {1U, MANY})
+    {
+      for (uint threads : counts)
+      {
+        std::vector<Result> instances, shards;
+        for (uint run= 0; run < runs; run++)
+        {
+          std::vector<Test_share> shares(n_shares);
+          for (Test_share &share : shares)
+            share.flushed= false;
+          Opened opened;
+          {
+            Instances cache;
+            instances.push_back(measure(&cache, shares, threads, touch,
+                                        &opened));
+          }
+          for (Payload *payload : opened)
+            delete payload;
+          opened.clear();
+          {
+            Shards cache;
+            for (Test_share &share : shares)
+              cache.init(&share);
+            shards.push_back(measure(&cache, shares, threads, touch, &opened));
+            for (Test_share &share : shares)
+            {
+              cache.empty(&share);
+              free(share.part);
+            }
+          }
+          for (Payload *payload : opened)
+            delete payload;
+        }
+        Result a= median(instances), b= median(shards);
+        printf("%s\n  {\"shares\": %u, \"threads\": %u, \"touch\": %u, "
+               "\"instances\": {\"pairs_per_second\": %.0f, \"opened\": %lu, "
+               "\"active\": %u}, \"shards\": {\"pairs_per_second\": %.0f, "
+               "\"opened\": %lu, \"active\": %u}, \"ratio\": %.3f}",
+               comma, n_shares, threads, touch, a.pairs, a.opened, a.parts,
+               b.pairs, b.opened, b.parts, b.pairs / a.pairs);
+        fflush(stdout);
+        comma= ",";
+      }
+    }
+  }
+  printf("\n]}\n");
+  my_end(0);
+  return 0;
+}

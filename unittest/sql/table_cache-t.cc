@@ -1,0 +1,807 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/**
+  @file
+  Tests of the table cache's core.
+
+  The first tests show one property each. random_operations() compares the
+  core with a model that is too simple to be wrong, object by object, over ten
+  million random operations. threads() lets eight threads loose on few shares;
+  under ThreadSanitizer and AddressSanitizer it shows that no object has two
+  users and that none is touched after it was closed. The seed is printed;
+  give it as the first argument to repeat a run, and the number of operations
+  as the second.
+*/
+
+#include "my_global.h"
+#include "my_sys.h"
+#include "tap.h"
+#include "table_cache_objects.h"
+
+#include <list>
+#include <set>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+/* The test says on which CPU a thread runs. The clock has no ties. */
+static thread_local uint test_cpu;
+static std::atomic<ulonglong> test_clock(1);
+
+struct Test_machine
+{
+  static uint cpu() { return test_cpu; }
+  static ulonglong now() { return test_clock.fetch_add(1); }
+};
+
+typedef Test_access<Test_machine> Access;
+typedef Table_cache_core<Access> Core;
+
+struct Test_user {};
+
+struct Test_share
+{
+  mysql_mutex_t mutex;
+  /* Objects that are not closed yet. Protected by mutex. */
+  uint refs;
+  std::atomic<bool> flushed;
+  Core::Share *part;
+};
+
+template <> Core::Share *Access::share(Test_object *object)
+{ return object->share->part; }
+
+static ulonglong seed;
+
+/** xorshift64*: the same everywhere, and each thread has its own. */
+struct Random
+{
+  ulonglong state;
+  explicit Random(ulonglong s): state(s ? s : 1) {}
+  uint operator()(uint n)
+  {
+    state^= state >> 12;
+    state^= state << 25;
+    state^= state >> 27;
+    return (uint) ((state * 2685821657736338717ULL) >> 33) % n;
+  }
+};
+
+
+/** A cache of a number of shards, with shares. */
+struct Fixture
+{
+  Core core;
+  Test_user user;
+  std::vector<Test_share*> shares;
+  std::atomic<ulong> limit;
+  std::atomic<ulong> live;
+  uchar map[Core::MAX_CPUS];
+
+  Fixture(uint shards, uint n_shares, ulong limit_arg):
+    shares(n_shares), limit(limit_arg), live(0)
+  {
+    for (uint i= 0; i < Core::MAX_CPUS; i++)
+      map[i]= (uchar) (i % shards);
+    if (core.init(shards, map, 0))
+      abort();
+    for (Test_share *&share : shares)
+    {
+      share= new Test_share;
+      share->refs= 0;
+      share->flushed= false;
+      share->part= (Core::Share*) malloc(Core::share_size(shards));
+      core.init_share(share->part);
+      mysql_mutex_init(0, &share->mutex, MY_MUTEX_INIT_FAST);
+    }
+    test_cpu= 0;
+  }
+
+  ~Fixture()
+  {
+    limit= 0;
+    trim();
+    for (Test_share *share : shares)
+    {
+      mysql_mutex_destroy(&share->mutex);
+      free(share->part);
+      delete share;
+    }
+    core.destroy();
+  }
+
+  void close(Test_object *object)
+  {
+    mysql_mutex_lock(&object->share->mutex);
+    object->share->refs--;
+    mysql_mutex_unlock(&object->share->mutex);
+    live--;
+    delete object;
+  }
+
+  /** Evict down to the limit; return how many. */
+  uint trim()
+  {
+    uint n= 0;
+    while (Test_object *object= core.evict(&user, limit))
+    {
+      close(object);
+      n++;
+    }
+    return n;
+  }
+
+  Test_object *acquire(uint share)
+  { return core.acquire(shares[share]->part, &user); }
+
+  Test_object *open(uint share)
+  {
+    Test_object *object= new Test_object;
+    object->share= shares[share];
+    object->user= &user;
+    object->place= object->number= 0;
+    object->uses= 0;
+    mysql_mutex_lock(&shares[share]->mutex);
+    shares[share]->refs++;
+    mysql_mutex_unlock(&shares[share]->mutex);
+    live++;
+    core.add();
+    return object;
+  }
+
+  /** Release and evict like the server does. Return true if it was closed. */
+  bool release(Test_object *object, bool evict_first= false)
+  {
+    switch (core.release(object, evict_first, object->share->flushed, limit)) {
+    case Core::IS_FREE:
+      return false;
+    case Core::IS_FREE_OVER_LIMIT:
+      trim();
+      return false;
+    case Core::TO_BE_CLOSED:
+      break;
+    }
+    close(object);
+    return true;
+  }
+
+  /** Close all free objects of a share; return how many. */
+  uint purge(uint share, bool flushed)
+  {
+    Core::Free_list list;
+    uint n= 0;
+    core.purge(shares[share]->part, flushed, &list);
+    while (Test_object *object= list.pop_front())
+    {
+      close(object);
+      n++;
+    }
+    return n;
+  }
+
+  ulonglong hints(uint share) { return shares[share]->part->hints; }
+};
+
+
+static void a_cpu_gets_back_what_it_released_last()
+{
+  Fixture f(4, 1, 100);
+  Test_object *object[8];
+  for (uint i= 0; i < 8; i++)
+    object[i]= f.open(0);
+  for (uint i= 0; i < 8; i++)
+  {
+    test_cpu= i % 4;
+    f.release(object[i]);
+  }
+  bool right= true;
+  for (uint i= 8; i--; )
+  {
+    test_cpu= i % 4;
+    right&= f.acquire(0) == object[i];
+  }
+  ok(right, "a CPU gets back the object that it released last");
+  ok(f.core.remote_hits() == 0, "none of these came from another shard");
+  for (uint i= 0; i < 8; i++)
+    f.release(object[i]);
+}
+
+
+static void no_miss_while_one_is_free()
+{
+  Fixture f(64, 2, 100);
+  Test_object *object= f.open(0);
+  bool right= true;
+  for (uint from= 0; from < 64; from++)
+  {
+    for (uint to= 0; to < 64; to++)
+    {
+      test_cpu= from;
+      f.release(object);
+      test_cpu= to;
+      right&= f.acquire(0) == object && !f.acquire(0) && !f.acquire(1);
+    }
+  }
+  ok(right, "no miss while one is free in any shard");
+  ok(f.core.records() == 1, "one object served them all");
+  ok(f.core.remote_hits() == 64 * 63, "hits from another shard are counted");
+  ok(f.hints(0) == 0, "who finds nothing clears the hints");
+  f.release(object);
+}
+
+
+static void the_usual_pair_does_not_write_hints()
+{
+  Fixture f(4, 1, 100);
+  Test_object *object= f.open(0);
+  f.release(object);
+  ulonglong before= f.hints(0);
+  f.acquire(0);
+  bool same= f.hints(0) == before;
+  f.release(object);
+  ok(before == 1 && same && f.hints(0) == before,
+     "acquire and release of the same object leave the hints alone");
+}
+
+
+static void the_victim_is_the_oldest_of_all_shards()
+{
+  Fixture f(8, 40, 40);
+  for (uint i= 0; i < 40; i++)
+  {
+    Test_object *object= f.open(i);
+    object->number= i;
+    test_cpu= (i * 5) % 8;
+    f.release(object);
+  }
+  /* Use the even ones again: now the odd ones are the oldest. */
+  for (uint i= 0; i < 40; i+= 2)
+  {
+    test_cpu= (i * 3) % 8;
+    f.release(f.acquire(i));
+  }
+  bool right= true;
+  for (uint i= 0; i < 40; i++)
+  {
+    f.limit= 39 - i;
+    Test_object *victim= f.core.evict(&f.user, f.limit);
+    right&= victim && victim->number == (i < 20 ? 2 * i + 1 : 2 * (i - 20));
+    f.close(victim);
+  }
+  ok(right, "the victim is the object released longest ago on any shard");
+  ok(f.core.evictions() == 40, "evictions are counted");
+}
+
+
+static void first_to_be_evicted_is_first()
+{
+  Fixture f(2, 4, 4);
+  Test_object *object[4];
+  for (uint i= 0; i < 4; i++)
+    object[i]= f.open(i);
+  for (uint i= 0; i < 4; i++)
+  {
+    test_cpu= i % 2;
+    f.release(object[i], i == 2);
+  }
+  f.limit= 3;
+  Test_object *victim= f.core.evict(&f.user, f.limit);
+  ok(victim == object[2], "what is released as first to be evicted is");
+  f.close(victim);
+  f.limit= 4;
+  victim= f.open(2);
+  f.release(victim, true);
+  /* Used again by somebody else, it is like any other. */
+  victim= f.acquire(2);
+  f.limit= 3;
+  ok(victim != NULL && f.trim() == 1 && !f.acquire(0),
+     "while it is used, the oldest goes");
+  f.release(victim);
+  f.limit= 1;
+  ok(f.trim() == 2 && !f.acquire(1) && !f.acquire(3) && f.acquire(2) == victim,
+     "released the usual way, it is the youngest");
+  f.release(victim);
+}
+
+
+static void use_may_exceed_the_limit()
+{
+  Fixture f(4, 10, 3);
+  Test_object *object[10];
+  bool right= true;
+  for (uint i= 0; i < 10; i++)
+  {
+    object[i]= f.open(i);
+    right&= f.trim() == 0;
+  }
+  ok(right && f.core.records() == 10, "objects in use may exceed the limit");
+  for (uint i= 0; i < 10; i++)
+  {
+    test_cpu= i % 4;
+    f.release(object[i]);
+    right&= f.core.records() == MY_MAX(9 - i, 3);
+  }
+  ok(right, "with the limit exceeded, a release evicts one");
+  f.limit= 1;
+  ok(f.trim() == 2 && f.core.records() == 1,
+     "a lower limit evicts at once, and no more than it must");
+  f.limit= 3;
+  ok(f.trim() == 0 && f.core.records() == 1, "a higher one evicts nothing");
+}
+
+
+static void a_flushed_share_keeps_nothing()
+{
+  Fixture f(4, 2, 100);
+  Test_object *used= f.open(0), *other= f.open(1);
+  for (uint i= 0; i < 8; i++)
+  {
+    test_cpu= i;
+    f.release(f.open(0));
+  }
+  f.release(other);
+  f.shares[0]->flushed= true;
+  ok(f.purge(0, true) == 8, "a flush finds the free objects of all shards");
+  ok(f.shares[0]->refs == 1 && f.core.records() == 2,
+     "it leaves what is used, and other shares");
+  ok(f.release(used) && f.core.records() == 1 && f.shares[0]->refs == 0,
+     "an object in use is closed when it is released");
+  f.shares[0]->flushed= false;
+  used= f.open(0);
+  ok(!f.release(used) && f.acquire(0) == used,
+     "afterwards the share is as before");
+  f.release(used);
+}
+
+
+static void a_new_life_of_a_share_counts_anew()
+{
+  Fixture f(4, 1, 100);
+  f.release(f.open(0));
+  for (uint i= 0; i < 5; i++)
+    f.release(f.acquire(0));
+  ulonglong hits= 0, last= 0;
+  f.core.each_slot(f.shares[0]->part, [&](const Core::Slot &slot) {
+    hits+= slot.hits;
+    last= Core::last_release(slot);
+  });
+  ok(hits == 5 && last == test_clock - 1, "hits and last use are known");
+  f.purge(0, false);
+  f.core.reset_share(f.shares[0]->part);
+  hits= last= 1;
+  f.core.each_slot(f.shares[0]->part, [&](const Core::Slot &slot) {
+    hits= slot.hits;
+    last= Core::last_release(slot);
+  });
+  ok(hits == 0 && last == 0, "a share in its next life counts anew");
+}
+
+
+/**
+  The model: one set of all free objects in the order of eviction, and for
+  each share and shard a list of its free objects.
+*/
+struct Model
+{
+  /* First to be evicted or not, then by shard or not at all, then by time. */
+  typedef std::tuple<bool, uint, longlong> Key;
+  struct Known
+  {
+    Test_object *object;
+    uint share;
+    bool evict_first;
+    uint shard;
+    Key key;
+  };
+
+  uint shards;
+  std::set<std::pair<Key, Known*> > order;
+  std::vector<std::list<Known*> > free;         /* [share * shards + shard] */
+  std::vector<Known*> used;
+  ulong limit;
+  longlong time;
+
+  Model(uint shards_arg, uint shares, ulong limit_arg):
+    shards(shards_arg), free(shards_arg * shares), limit(limit_arg), time(0)
+  {}
+
+  size_t records() const { return order.size() + used.size(); }
+
+  void put(Known *known, uint cpu)
+  {
+    known->shard= cpu;
+    time++;
+    if (known->evict_first)
+    {
+      known->key= Key(false, cpu, -time);
+      free[known->share * shards + cpu].push_back(known);
+    }
+    else
+    {
+      known->key= Key(true, 0, time);
+      free[known->share * shards + cpu].push_front(known);
+    }
+    order.insert(std::make_pair(known->key, known));
+  }
+
+  void unlink(Known *known)
+  {
+    order.erase(std::make_pair(known->key, known));
+    free[known->share * shards + known->shard].remove(known);
+  }
+
+  Known *get(uint share, uint cpu)
+  {
+    for (uint i= 0; i < shards; i++)
+    {
+      std::list<Known*> &list= free[share * shards + (cpu + i) % shards];
+      if (!list.empty())
+      {
+        Known *known= list.front();
+        unlink(known);
+        return known;
+      }
+    }
+    return NULL;
+  }
+
+  Known *victim()
+  {
+    if (records() <= limit || order.empty())
+      return NULL;
+    Known *known= order.begin()->second;
+    unlink(known);
+    return known;
+  }
+};
+
+
+static void random_operations(uint shards, uint shares, ulonglong operations)
+{
+  Fixture f(shards, shares, 100);
+  Model model(shards, shares, 100);
+  Random random(seed + shards);
+  uint max_used= 2;
+  ulonglong done[8]= {0};
+  const char *wrong= NULL;
+  ulonglong i= 0;
+
+  auto evict= [&]() {
+    for (;;)
+    {
+      Model::Known *known= model.victim();
+      Test_object *object= f.core.evict(&f.user, f.limit);
+      if ((known ? known->object : NULL) != object)
+        return "another victim than in the model";
+      if (!known)
+        return (const char*) NULL;
+      done[7]++;
+      f.close(object);
+      delete known;
+    }
+  };
+  auto take_used= [&]() {
+    uint n= random((uint) model.used.size());
+    Model::Known *known= model.used[n];
+    model.used[n]= model.used.back();
+    model.used.pop_back();
+    return known;
+  };
+
+  for (; i < operations && !wrong; i++)
+  {
+    uint what= random(1000);
+    test_cpu= random(shards);
+    if (what < 990)
+    {
+      /* Use and release, around a level of use that changes. */
+      if (model.used.empty() ||
+          (model.used.size() < max_used && random(2)))
+      {
+        uint share= random(4) ? random(shares) : random(1 + shares / 10);
+        Model::Known *known= model.get(share, test_cpu);
+        Test_object *object= f.acquire(share);
+        if ((known ? known->object : NULL) != object)
+        {
+          wrong= "another object acquired than in the model";
+          break;
+        }
+        if (!known)
+        {
+          known= new Model::Known();
+          known->object= f.open(share);
+          known->share= share;
+          done[0]++;
+        }
+        else
+          done[1]++;
+        known->evict_first= !random(20);
+        model.used.push_back(known);
+        wrong= evict();
+      }
+      else
+      {
+        Model::Known *known= take_used();
+        done[2]++;
+        if (f.core.release(known->object, known->evict_first,
+                           f.shares[known->share]->flushed, f.limit) ==
+            Core::TO_BE_CLOSED)
+        {
+          wrong= "closed by release";
+          break;
+        }
+        model.put(known, test_cpu);
+        wrong= evict();
+      }
+    }
+    else if (what < 993)
+    {
+      /* A used object is closed. */
+      if (model.used.empty())
+        continue;
+      Model::Known *known= take_used();
+      f.core.forget();
+      f.close(known->object);
+      delete known;
+      done[3]++;
+    }
+    else if (what < 997)
+    {
+      /* Flush or purge a share. */
+      uint share= random(shares), n= 0;
+      bool flush= random(2);
+      f.shares[share]->flushed= flush;
+      while (Model::Known *known= model.get(share, 0))
+      {
+        delete known;
+        n++;
+      }
+      if (f.purge(share, flush) != n)
+        wrong= "another number of objects purged than in the model";
+      for (size_t j= 0; flush && j < model.used.size(); )
+      {
+        if (model.used[j]->share != share)
+        {
+          j++;
+          continue;
+        }
+        if (!f.release(model.used[j]->object))
+          wrong= "an object of a flushed share was kept";
+        delete model.used[j];
+        model.used[j]= model.used.back();
+        model.used.pop_back();
+      }
+      f.shares[share]->flushed= false;
+      done[4]++;
+    }
+    else if (what < 998)
+    {
+      model.limit= f.limit= random(8) ? random(300) : random(10);
+      wrong= evict();
+      done[5]++;
+    }
+    else
+      max_used= random(10) ? random(20) : random(400);
+
+    if (!wrong && f.core.records() != model.records())
+      wrong= "another number of objects than in the model";
+    if (!wrong && i % 16384 == 0)
+    {
+      wrong= f.core.check();
+      done[6]++;
+    }
+  }
+  if (!wrong)
+    wrong= f.core.check();
+  ok(!wrong, "%u shards, %u shares: %llu operations like the model%s%s",
+     shards, shares, i, wrong ? ": " : "", wrong ? wrong : "");
+  diag("opened %llu, acquired %llu, released %llu, closed %llu, flushed %llu, "
+       "limit changed %llu, checked %llu, evicted %llu", done[0], done[1],
+       done[2], done[3], done[4], done[5], done[6], done[7]);
+  ok(done[0] && done[1] && done[2] && done[3] && done[4] && done[5] &&
+     done[7], "all kinds of operations happened");
+
+  while (!model.used.empty())
+  {
+    Model::Known *known= take_used();
+    f.release(known->object);
+    delete known;
+  }
+  /* What is free is freed by the fixture. */
+  for (auto &entry : model.order)
+    delete entry.second;
+}
+
+
+/** One of eight threads. */
+static void thread_main(Fixture *f, uint number, uint operations,
+                        std::atomic<uint> *errors)
+{
+  Random random(seed * 8 + number);
+  std::vector<Test_object*> used;
+  const uint shares= (uint) f->shares.size();
+
+  if (my_thread_init())
+    abort();
+  for (uint i= 0; i < operations; i++)
+  {
+    test_cpu= random(16) ? test_cpu : random(8);
+    uint what= random(1000);
+    if (what < 500 && used.size() < 4)
+    {
+      uint share= random(shares);
+      Test_object *object= f->acquire(share);
+      if (!object)
+      {
+        if (f->shares[share]->flushed)
+          continue;
+        object= f->open(share);
+        f->trim();
+      }
+      if (object->user != &f->user || object->share != f->shares[share])
+        errors->fetch_add(1);
+      object->uses++;
+      used.push_back(object);
+    }
+    else if (what < 970)
+    {
+      if (used.empty())
+        continue;
+      uint n= random((uint) used.size());
+      used[n]->uses++;
+      f->release(used[n], !random(10));
+      used[n]= used.back();
+      used.pop_back();
+    }
+    else if (what < 980)
+    {
+      if (used.empty())
+        continue;
+      f->core.forget();
+      f->close(used.back());
+      used.pop_back();
+    }
+    else if (what < 990)
+      f->purge(random(shares), false);
+    else if (what < 995)
+    {
+      f->limit= random(4) ? random(60) : random(3);
+      f->trim();
+    }
+    else if (what < 996)
+    {
+      if (const char *wrong= f->core.check())
+      {
+        diag("%s", wrong);
+        errors->fetch_add(1);
+      }
+    }
+    else
+    {
+      /*
+        Flush, holding nothing: that is what metadata locks are for in the
+        server. Everything of the share must be closed, by us or by others.
+      */
+      while (!used.empty())
+      {
+        f->release(used.back());
+        used.pop_back();
+      }
+      Test_share *share= f->shares[random(shares)];
+      bool expected= false;
+      if (!share->flushed.compare_exchange_strong(expected, true))
+        continue;
+      Core::Free_list list;
+      f->core.purge(share->part, true, &list);
+      while (Test_object *object= list.pop_front())
+        f->close(object);
+      for (uint refs= 1; refs; )
+      {
+        mysql_mutex_lock(&share->mutex);
+        refs= share->refs;
+        mysql_mutex_unlock(&share->mutex);
+        f->core.each_slot(share->part, [&](const Core::Slot &slot) {
+          if (!slot.free.is_empty())
+            errors->fetch_add(1);
+        });
+        std::this_thread::yield();
+      }
+      share->flushed= false;
+    }
+  }
+  while (!used.empty())
+  {
+    f->release(used.back());
+    used.pop_back();
+  }
+  my_thread_end();
+}
+
+
+static void threads(uint shards, uint shares, uint rounds, uint operations)
+{
+  Fixture f(shards, shares, 20);
+  std::atomic<uint> errors(0);
+  const char *wrong= NULL;
+  for (uint round= 0; round < rounds && !wrong; round++)
+  {
+    std::vector<std::thread> list;
+    for (uint i= 0; i < 8; i++)
+      list.emplace_back(thread_main, &f, round * 8 + i, operations, &errors);
+    for (std::thread &t : list)
+      t.join();
+    if (!(wrong= f.core.check()))
+    {
+      if (f.core.records() != f.live)
+        wrong= "the count is not the number of objects";
+      else if (f.core.records() > f.limit)
+        wrong= "the limit is exceeded though nothing is in use";
+    }
+  }
+  ok(!wrong, "%u shards, %u shares, 8 threads: the cache is right%s%s",
+     shards, shares, wrong ? ": " : "", wrong ? wrong : "");
+  ok(errors == 0, "no object had two users, flushed shares stayed empty");
+}
+
+
+/**
+  Eight threads, all with one object at most, and a limit that they exceed:
+  whoever evicts must neither evict one too many nor leave one too many.
+*/
+static void the_limit_is_exact_under_races()
+{
+  Fixture f(8, 8, 4);
+  bool right= true;
+  for (uint round= 0; round < 500; round++)
+  {
+    std::vector<std::thread> list;
+    for (uint i= 0; i < 8; i++)
+    {
+      list.emplace_back([&f, i]() {
+        my_thread_init();
+        test_cpu= i;
+        Test_object *object= f.acquire(i);
+        if (!object)
+        {
+          object= f.open(i);
+          f.trim();
+        }
+        f.release(object);
+        my_thread_end();
+      });
+    }
+    for (std::thread &t : list)
+      t.join();
+    /* Eight shares were used: what was opened last is still there. */
+    right&= f.core.records() == 4;
+  }
+  ok(right, "eight threads leave as many objects as the limit says");
+}
+
+
+int main(int argc, char **argv)
+{
+  MY_INIT(argv[0]);
+  seed= argc > 1 ? strtoull(argv[1], NULL, 10) : my_interval_timer() / 1000;
+  ulonglong operations= argc > 2 ? strtoull(argv[2], NULL, 10) : 12000000;
+  plan(NO_PLAN);
+  diag("seed %llu", seed);
+
+  a_cpu_gets_back_what_it_released_last();
+  no_miss_while_one_is_free();
+  the_usual_pair_does_not_write_hints();
+  the_victim_is_the_oldest_of_all_shards();
+  first_to_be_evicted_is_first();
+  use_may_exceed_the_limit();
+  a_flushed_share_keeps_nothing();
+  a_new_life_of_a_share_counts_anew();
+  random_operations(1, 20, operations / 6);
+  random_operations(4, 100, operations / 2);
+  random_operations(64, 300, operations / 3);
+  the_limit_is_exact_under_races();
+  threads(8, 16, 4, (uint) (operations / 240));
+  threads(2, 3, 4, (uint) (operations / 240));
+
+  my_end(0);
+  return exit_status();
+}
