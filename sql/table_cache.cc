@@ -404,6 +404,8 @@ void tc_purge()
 
 void tc_trim()
 {
+  /* Either this thread sees who opens just now, or they see the new limit. */
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   evict_tables(current_thd);
 }
 
@@ -418,6 +420,9 @@ void tc_trim()
 
 bool tc_is_for_schema(const TABLE_LIST *tl)
 {
+  /* Children of a MERGE table are opened for what it is opened for. */
+  while (tl->parent_l)
+    tl= tl->parent_l;
   return const_cast<TABLE_LIST*>(tl)->top_table()->i_s_requested_object &
          OPTIMIZE_I_S_TABLE;
 }
@@ -447,7 +452,9 @@ void tc_add_table(THD *thd, TABLE *table, bool evict_first)
   element->open_tables++;
   mysql_mutex_unlock(&element->LOCK_table_share);
 
-  if (tc.add() >= tc_size)
+  ulong before= tc.add();
+  std::atomic_thread_fence(std::memory_order_seq_cst);  /* see tc_trim() */
+  if (before >= tc_size)
   {
     status_var_increment(thd->status_var.table_open_cache_overflows);
     evict_tables(thd);
@@ -1081,6 +1088,8 @@ void TDC_element::flush_unused(bool mark_flushed)
   Table_list list;
 
   mysql_mutex_lock(&LOCK_table_share);
+  /* A detector must not see a flushed share that has free TABLEs. */
+  wait_for_detectors(this);
   if (mark_flushed)
     flushed= true;
   take_free_tables(this, &list);

@@ -71,12 +71,15 @@
 
       count <= limit, or no object is free.
 
-  To keep that without evicting one too many, evict() first takes one from the
-  count, which at most (count - limit) threads can do, and then looks for a
-  victim. Where there is none it gives the one back and looks into every shard
-  again, this time under its mutex. release() reads the count under the same
-  mutex after it has added its object. So either the evicting thread finds
-  the object, or the releasing one sees that the limit is exceeded, and evicts.
+  An object leaves the count together with the lists, under the shard's mutex,
+  so the count is never less than the number of objects. evict() takes one from
+  it when it has the victim in hand and only if the limit is exceeded then: not
+  one too many is evicted. Before evict() gives up although the limit is
+  exceeded, it looks into every shard under its mutex. release() reads count
+  and limit under the same mutex after it has added its object. So either the
+  evicting thread finds the object, or the releasing one sees that the limit is
+  exceeded, and evicts. That holds for a limit that changes, too, if who
+  changes it calls evict() afterwards.
 
   Flush
   -----
@@ -108,6 +111,13 @@
 #define TABLE_CACHE_HAVE_RSEQ
 #endif
 #endif
+#endif
+
+
+#ifdef __linux__
+#define TABLE_CACHE_TLS __attribute__((tls_model("initial-exec")))
+#else
+#define TABLE_CACHE_TLS
 #endif
 
 
@@ -222,8 +232,7 @@ template <class Object, class Links> struct Table_cache_share
   std::atomic<ulonglong> hints;
   /**
     One per shard. NULL to begin with, set once, under the shard's mutex; then
-    it stays, so it is read before the mutex is taken. What it points to needs
-    the mutex.
+    it stays. What it points to needs the mutex.
   */
   std::atomic<Slot*> slots[1];
 };
@@ -294,6 +303,8 @@ private:
     ulonglong remote_hits;
     /** Objects evicted. */
     ulonglong evictions;
+    /** Its index in shards, and its bit in hints. Never changes. */
+    uint number;
     /** Memory for slots. */
     Block *blocks;
     /** Not more than any stamp in lru; written under mutex, read by evict(). */
@@ -369,25 +380,50 @@ private:
   Shard *shards;
   uint n_shards;
   void *memory;
-  uchar shard_of_cpu[MAX_CPUS];
+  Shard *shard_of_cpu[MAX_CPUS];
 
   /** Number of objects. On a line of its own: opening and closing write it. */
   alignas(2 * CPU_LEVEL1_DCACHE_LINESIZE) std::atomic<ulong> count;
   char pad[2 * CPU_LEVEL1_DCACHE_LINESIZE - sizeof(std::atomic<ulong>)];
 
 
-  uint current() const
-  { return n_shards == 1 ? 0 : shard_of_cpu[A::cpu() % MAX_CPUS]; }
+  /**
+    The shard where this thread was last. To know it before the CPU's number is
+    at hand lets the CPU lock the mutex while it looks up the number: almost
+    always, the thread is where it was.
+  */
+  static thread_local uint last_shard TABLE_CACHE_TLS;
 
+  Shard &current() const { return *shard_of_cpu[A::cpu() % MAX_CPUS]; }
 
-  /** Take an object of this share from shard i. */
-  Object *take(Share *share, uint i, User *user, bool remote)
+  Shard &guess() const
+  { return shards[likely(last_shard < n_shards) ? last_shard : 0]; }
+
+  /** Lock the shard of this CPU. */
+  Shard &lock_current() const
   {
-    Shard &shard= shards[i];
-    /* There is one: it was made before the hint was set that we have seen. */
-    Slot *slot= share->slots[i].load(std::memory_order_acquire);
-    shard.lock();
-    Object *object= slot->free.pop_front();
+    Shard *shard= &guess(), *here;
+    shard->lock();
+    while (unlikely(shard != (here= &current())))
+    {
+      shard->unlock();
+      shard= here;
+      last_shard= shard->number;
+      shard->lock();
+    }
+    return *shard;
+  }
+
+
+  /**
+    Take an object of this share from a shard that may have one, and unlock the
+    shard.
+  */
+  Object *take(Share *share, Shard &shard, User *user, bool remote)
+  {
+    const uint i= shard.number;
+    Slot *slot= share->slots[i].load(std::memory_order_relaxed);
+    Object *object= slot ? slot->free.pop_front() : NULL;
     if (likely(object != NULL))
     {
       shard.lru.remove(object);
@@ -405,12 +441,26 @@ private:
   }
 
 
-  /**
-    Take the oldest free object of all shards.
+  /** Count one object less, unless the limit is not exceeded. */
+  template <class Limit> bool uncount_one_over(const Limit &limit)
+  {
+    ulong n= count.load(std::memory_order_relaxed);
+    do
+    {
+      if (n <= limit)
+        return false;
+    } while (!count.compare_exchange_weak(n, n - 1,
+                                          std::memory_order_relaxed));
+    return true;
+  }
 
-    @return NULL if no shard says that it has one
+
+  /**
+    Take the oldest free object of all shards, if the limit is exceeded.
+
+    @return NULL if it is not, or no shard says that it has a free object
   */
-  Object *take_oldest(User *user)
+  template <class Limit> Object *take_oldest(User *user, const Limit &limit)
   {
     /*
       A bound may be too low, and between the look at it and the lock, somebody
@@ -442,7 +492,7 @@ private:
       Object *object= shard.lru.front();
       if (shard.publish_oldest() <= second || (object && !tries))
       {
-        if (!object)
+        if (!object || !uncount_one_over(limit))
         {
           shard.unlock();
           return NULL;
@@ -507,7 +557,6 @@ public:
     DBUG_ASSERT(shards_arg && shards_arg <= MAX_SHARDS);
     n_shards= shards_arg;
     count= 0;
-    memcpy(shard_of_cpu, map, MAX_CPUS);
     if (!(memory= my_malloc(PSI_NOT_INSTRUMENTED,
                             n_shards * sizeof(Shard) + alignof(Shard),
                             MYF(MY_WME))))
@@ -521,7 +570,10 @@ public:
       shard->last_stamp= shard->remote_hits= shard->evictions= 0;
       shard->blocks= NULL;
       shard->oldest= NONE;
+      shard->number= i;
     }
+    for (uint i= 0; i < MAX_CPUS; i++)
+      shard_of_cpu[i]= &shards[map[i]];
     return false;
   }
 
@@ -636,25 +688,31 @@ public:
   */
   Object *acquire(Share *share, User *user)
   {
-    const uint own= current();
-    ulonglong hints= share->hints.load(std::memory_order_acquire);
-    if (likely(hints & (1ULL << own)))
-      if (Object *object= take(share, own, user, false))
+    if (likely(share->hints.load(std::memory_order_acquire) &
+               (1ULL << guess().number)))
+    {
+      if (Object *object= take(share, lock_current(), user, false))
         return object;
-    return acquire_anywhere(share, own, user);
+    }
+    return acquire_anywhere(share, user);
   }
 
 private:
-  Object *acquire_anywhere(Share *share, uint own, User *user)
+  /** Look into all shards with a hint, beginning with this CPU's. */
+  Object *acquire_anywhere(Share *share, User *user)
   {
+    const uint own= current().number;
     while (ulonglong hints= share->hints.load(std::memory_order_acquire))
     {
       uint i= own;
       do
       {
         if (hints & (1ULL << i))
-          if (Object *object= take(share, i, user, i != own))
+        {
+          shards[i].lock();
+          if (Object *object= take(share, shards[i], user, i != own))
             return object;
+        }
         if (++i == n_shards)
           i= 0;
       } while (i != own);
@@ -674,26 +732,22 @@ public:
     @param object       is used, by the caller
     @param evict_first  be the first to be evicted
     @param flushed      mark of the share, see "Flush"
-    @param limit        how many objects may be cached
+    @param limit        how many objects may be cached; may change meanwhile
 
     Unless the result is TO_BE_CLOSED, others may have acquired or evicted the
     object when this returns.
   */
-  template <class Mark>
+  template <class Mark, class Limit>
   Released release(Object *object, bool evict_first, const Mark &flushed,
-                   ulong limit)
+                   const Limit &limit)
   {
     Share *share= A::share(object);
-    const uint i= current();
-    Shard &shard= shards[i];
-    const ulonglong bit= 1ULL << i;
-    Slot *slot= share->slots[i].load(std::memory_order_acquire);
     ulonglong now= A::now();
-
-    shard.lock();
-    if (unlikely(!slot) &&
-        !(slot= share->slots[i].load(std::memory_order_relaxed)) &&
-        (slot= shard.new_slot()))
+    Shard &shard= lock_current();
+    const uint i= shard.number;
+    const ulonglong bit= 1ULL << i;
+    Slot *slot= share->slots[i].load(std::memory_order_relaxed);
+    if (unlikely(!slot) && (slot= shard.new_slot()))
       share->slots[i].store(slot, std::memory_order_release);
     if (unlikely(flushed || !slot))
     {
@@ -719,23 +773,16 @@ public:
     Call it until it returns NULL, and close what it returns. The object is
     used, by the caller, and not counted.
   */
-  Object *evict(User *user, ulong limit)
+  template <class Limit> Object *evict(User *user, const Limit &limit)
   {
-    for (;;)
+    while (count.load(std::memory_order_relaxed) > limit)
     {
-      ulong n= count.load(std::memory_order_relaxed);
-      do
-      {
-        if (n <= limit)
-          return NULL;
-      } while (!count.compare_exchange_weak(n, n - 1,
-                                            std::memory_order_relaxed));
-      if (Object *object= take_oldest(user))
+      if (Object *object= take_oldest(user, limit))
         return object;
-      count.fetch_add(1, std::memory_order_relaxed);
       if (!any_free())
-        return NULL;
+        break;
     }
+    return NULL;
   }
 
 
@@ -856,5 +903,8 @@ private:
            "an object is in only one of the two lists of a shard";
   }
 };
+
+template <class A> thread_local uint Table_cache_core<A>::last_shard
+  TABLE_CACHE_TLS= 0;
 
 #endif /* TABLE_CACHE_CORE_INCLUDED */

@@ -6,7 +6,9 @@
 
   One row per cached definition of a table or view that the user may select
   from. Numbers of a row are read under the lock of its definition, shard by
-  shard, and the row is stored without any lock. So reading all of it never
+  shard. Rows are collected first and stored when the walk over the definitions
+  is over, because the temporary table may go to disk, and a definition that the
+  walk has just come to cannot be freed meanwhile. So reading all of it never
   stops the server. Rows are not of the same moment.
 */
 
@@ -45,18 +47,26 @@ static ST_FIELD_INFO table_cache_fields[]=
 } // namespace Show
 
 
-struct Fill
+struct Row
 {
-  THD *thd;
-  TABLE *table;
+  Row *next;
+  LEX_CSTRING db, name, engine;         /* engine.str == NULL: a view */
+  TC_share_info info;
 };
 
 
-static my_bool fill_row(void *arg, void *fill_arg)
+struct Fill
+{
+  THD *thd;                             /* rows are in its mem_root */
+  Row *rows;
+};
+
+
+static my_bool collect_row(void *arg, void *fill_arg)
 {
   TDC_element *element= static_cast<TDC_element*>(arg);
   Fill *fill= static_cast<Fill*>(fill_arg);
-  TABLE *table= fill->table;
+  MEM_ROOT *root= fill->thd->mem_root;
   TC_share_info info;
   char engine[NAME_LEN + 1]= "";
   bool is_view;
@@ -92,16 +102,43 @@ static my_bool fill_row(void *arg, void *fill_arg)
   tc_get_share_info(element, &info);
   mysql_mutex_unlock(&element->LOCK_table_share);
 
-  restore_record(table, s->default_values);
+  Row *row= static_cast<Row*>(alloc_root(root, sizeof(Row)));
+  if (!row ||
+      !(row->db.str= strmake_root(root, tl.db.str, tl.db.length)) ||
+      !(row->name.str= strmake_root(root, tl.table_name.str,
+                                    tl.table_name.length)))
+    return TRUE;
+  row->db.length= tl.db.length;
+  row->name.length= tl.table_name.length;
+  row->engine.str= NULL;
+  row->engine.length= strlen(engine);
+  if (!is_view &&
+      !(row->engine.str= strmake_root(root, engine, row->engine.length)))
+    return TRUE;
+  row->info= info;
+  row->next= fill->rows;
+  fill->rows= row;
+  return FALSE;
+}
+
+
+static int store_row(THD *thd, TABLE *table, const Row *row)
+{
+  const TC_share_info &info= row->info;
   Field **field= table->field;
-  field[Show::SCHEMA]->store(db, tl.db.length, system_charset_info);
-  field[Show::NAME]->store(name, tl.table_name.length, system_charset_info);
-  if (is_view)
+
+  restore_record(table, s->default_values);
+  field[Show::SCHEMA]->store(row->db.str, row->db.length,
+                             system_charset_info);
+  field[Show::NAME]->store(row->name.str, row->name.length,
+                           system_charset_info);
+  if (!row->engine.str)
     field[Show::ENGINE]->set_null();
   else
   {
     field[Show::ENGINE]->set_notnull();
-    field[Show::ENGINE]->store(engine, strlen(engine), system_charset_info);
+    field[Show::ENGINE]->store(row->engine.str, row->engine.length,
+                               system_charset_info);
   }
   field[Show::OPEN_TABLES]->store(info.open, TRUE);
   field[Show::IN_USE]->store(info.in_use, TRUE);
@@ -116,14 +153,26 @@ static my_bool fill_row(void *arg, void *fill_arg)
   }
   else
     field[Show::IDLE_SECONDS]->set_null();
-  return schema_table_store_record(fill->thd, table);
+  return schema_table_store_record(thd, table);
 }
 
 
 static int fill_table(THD *thd, TABLE_LIST *tables, COND *)
 {
-  Fill fill= { thd, tables->table };
-  return tdc_iterate(thd, fill_row, &fill, true);
+  Fill fill= { thd, NULL };
+  if (tdc_iterate(thd, collect_row, &fill, true))
+  {
+    /* Killed, or out of memory, which not all allocations report. */
+    if (!thd->is_error() && !thd->is_killed())
+      my_error(ER_OUTOFMEMORY, MYF(0), (int) sizeof(Row));
+    return 1;
+  }
+  for (const Row *row= fill.rows; row; row= row->next)
+  {
+    if (store_row(thd, tables->table, row))
+      return 1;
+  }
+  return 0;
 }
 
 
