@@ -408,6 +408,12 @@ class Overlay:
                 continue
             if name not in REPLACED and read(self.stock / name) is not None:
                 yield f"{name}: MariaDB has a file of that name"
+            if name.endswith(".test"):
+                result = pathlib.PurePath(name)
+                result = (result.parents[1] / "r" / result.stem).as_posix()
+                if read(self.top / (result + ".result")) is None:
+                    yield (f"{name}: has no {result}.result, without which "
+                           "mtr lets it pass")
             base = pathlib.PurePath(name).name
             if base not in stock_digests:
                 stock_digests[base] = {

@@ -196,6 +196,13 @@ class OverlayTest(unittest.TestCase):
                  "+++ b/sql/a.cc\n@@ -3,2 +3,3 @@\n a;\n+new;\n b;\n")
         self.assertIn("does not locate one place (found 3)", self.problems())
 
+    def test_check_finds_an_mtr_test_without_result(self):
+        test = self.top / "mysql-test/suite/s/t/x.test"
+        self.put(test, f"# {overlay.LICENSE}\n")
+        self.assertIn("x.test: has no", self.problems())
+        self.put(test.parents[1] / "r/x.result", "")
+        self.assertEqual(self.problems(), "")
+
     def test_check_finds_missing_headers(self):
         text = self.patch(STOCK + "more\n")
         self.put(self.top / "sql/a.cc.patch", overlay.LICENSE + "\n" + text)

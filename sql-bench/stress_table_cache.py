@@ -65,7 +65,8 @@ class Client:
         self.number += 1
         end = "end of %d" % self.number
         try:
-            self.process.stdin.write(statement + ";\nSELECT '" + end + "';\n")
+            # The client itself prints this, so that no KILL can hit it.
+            self.process.stdin.write(statement + ";\n" + end + "\\p\\c\n")
             self.process.stdin.flush()
         except OSError:
             raise Gone()
@@ -77,6 +78,8 @@ class Client:
             line = line.rstrip("\n")
             if line == end:
                 return rows
+            if line == "-" * 14:
+                continue
             rows.append(line.split("\t"))
 
     def close(self):
