@@ -25,6 +25,7 @@ Python's standard library is needed.
 
 import argparse
 import json
+import queue
 import random
 import subprocess
 import sys
@@ -44,46 +45,64 @@ class Client:
     def __init__(self, args, database="stress"):
         self.errors = {}
         self.number = 0
+        self.lost = False
+        self.lines = queue.Queue()
         self.process = subprocess.Popen(
             [args.client, "--no-defaults", "--socket=" + args.socket,
-             "--user=" + args.user, "--force", "--reconnect", "--unbuffered",
+             "--user=" + args.user, "--force", "--skip-reconnect", "--unbuffered",
              "--batch", "--raw", "--skip-column-names",
              "--database=" + database],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True, bufsize=1)
         self.stderr = threading.Thread(target=self.read_errors, daemon=True)
         self.stderr.start()
+        self.stdout = threading.Thread(target=self.read_lines, daemon=True)
+        self.stdout.start()
+
+    def read_lines(self):
+        for line in self.process.stdout:
+            self.lines.put(line.rstrip("\n"))
+        self.lines.put(None)
 
     def read_errors(self):
         for line in self.process.stderr:
             if line.startswith("ERROR "):
                 number = line.split()[1]
                 self.errors[number] = self.errors.get(number, 0) + 1
+                if number in ("1927", "2006", "2013"):
+                    # Somebody killed the connection: begin a new one.
+                    self.lost = True
+                    self.lines.put(None)
 
     def run(self, statement):
         """Run it, wait until it is done, return its rows."""
         self.number += 1
         end = "end of %d" % self.number
         try:
-            # The client itself prints this, so that no KILL can hit it.
-            self.process.stdin.write(statement + ";\n" + end + "\\p\\c\n")
-            self.process.stdin.flush()
-        except OSError:
+            self.process.stdin.write(statement + ";\n")
+            rows = []
+            while True:
+                self.process.stdin.write("SELECT '" + end + "';\n")
+                self.process.stdin.flush()
+                try:
+                    while True:
+                        line = self.lines.get(timeout=3)
+                        if line is None:
+                            raise Gone()
+                        if line == end:
+                            return rows
+                        if not line.startswith("end of "):
+                            rows.append(line.split("\t"))
+                except queue.Empty:
+                    # It takes its time, or the SELECT was killed: send another.
+                    pass
+        except (OSError, ValueError):
             raise Gone()
-        rows = []
-        while True:
-            line = self.process.stdout.readline()
-            if not line:
-                raise Gone()
-            line = line.rstrip("\n")
-            if line == end:
-                return rows
-            if line == "-" * 14:
-                continue
-            rows.append(line.split("\t"))
 
     def close(self):
         try:
+            if self.lost:
+                self.process.kill()
             self.process.stdin.close()
             self.process.wait(timeout=60)
         except (OSError, subprocess.TimeoutExpired):
@@ -269,9 +288,6 @@ class Worker(threading.Thread):
                 for statement in statements:
                     client.run(statement)
             self.done[kind] = self.done.get(kind, 0) + 1
-            # A killed connection comes back with the server's defaults.
-            if self.rng.random() < 0.05:
-                client.run(settings)
 
     def run(self):
         while time.monotonic() < self.deadline:
