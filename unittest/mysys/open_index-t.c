@@ -1,15 +1,4 @@
-/*
-   SPDX-License-Identifier: GPL-2.0-only
-
-   This program is free software; you can redistribute it and/or modify
-   it under the terms of the GNU General Public License as published by
-   the Free Software Foundation; version 2 of the License.
-
-   This program is distributed in the hope that it will be useful,
-   but WITHOUT ANY WARRANTY; without even the implied warranty of
-   MERCHANTABILITY or FITNESS FOR A PARTICULAR PURPOSE.  See the
-   GNU General Public License for more details.
-*/
+/* SPDX-License-Identifier: GPL-2.0-only */
 
 /*
   Test of the index from file name to open share (mysys/my_open_index.c),
