@@ -137,8 +137,8 @@ struct Table_cache_instance: public Table_cache_machine
   };
 
   /**
-    In TABLE::instance of a used TABLE: to be released as first to evict. Else
-    it is the shard where it was free last, or 0.
+    In TABLE::instance of a used TABLE: to be released as first to evict. In
+    that of a free one is the shard, in debug builds. Else it is not used.
   */
   static constexpr uint32 EVICT_FIRST= 1U << 31;
 
@@ -512,6 +512,8 @@ void tc_release_table(TABLE *table)
     DBUG_VOID_RETURN;
   }
   bool evict_first= table->instance & Table_cache_instance::EVICT_FIRST;
+  if (unlikely(evict_first))
+    table->instance= 0;
   switch (tc.release(table, evict_first, table->s->tdc->flushed, tc_size)) {
   case Table_cache::IS_FREE:
     break;

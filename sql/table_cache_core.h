@@ -207,8 +207,7 @@ struct Table_cache_machine
 
 template <class Object, class Links> struct Table_cache_share
 {
-  typedef I_P_List<Object, Links, I_P_List_null_counter,
-                   I_P_List_fast_push_back<Object> > Free_list;
+  typedef I_P_List<Object, Links> Free_list;
 
   /**
     The share in one shard. Protected by the shard's mutex.
@@ -246,7 +245,8 @@ template <class Object, class Links> struct Table_cache_share
     A::Lru_links               I_P_List adapter: links of a shard's LRU list
     A::share(Object*)          the share's part in this cache
     A::stamp(Object*)          a place for the stamp of a free object
-    A::place(Object*)          a place for the shard of a free object
+    A::place(Object*)          a place for the shard of a free object, for
+                               check() in debug builds only
     A::user(Object*)           the user, NULL if the object is free
     A::set_user(Object*, User*)
     A::cpu()                   number of the CPU that runs this thread
@@ -333,8 +333,9 @@ private:
     void link(Object *object, Slot *slot, ulonglong now, bool evict_first)
     {
       /*
-        The clocks of two CPUs may differ a little. Within a shard that must
-        not turn the order round.
+        The clocks of two CPUs may differ a little, and the mutex may have
+        come here from another one. Within a shard that must not turn the
+        order round.
       */
       if (now <= last_stamp)
         now= last_stamp + 1;
@@ -344,7 +345,7 @@ private:
       {
         A::stamp(object)= FIRST;
         lru.push_front(object);
-        slot->free.push_back(object);
+        slot->free.push_front(object);
         slot->last_release= now;
         oldest.store(FIRST, std::memory_order_release);
         return;
@@ -388,30 +389,50 @@ private:
 
 
   /**
-    The shard where this thread was last. To know it before the CPU's number is
-    at hand lets the CPU lock the mutex while it looks up the number: almost
+    Where this thread was last. To know the shard before the CPU's number is at
+    hand lets the CPU lock the mutex while it looks up the number: almost
     always, the thread is where it was.
   */
-  static thread_local uint last_shard TABLE_CACHE_TLS;
+  struct Last
+  {
+    Shard *shard;
+    uint cpu;                           /**< what A::cpu() said */
+    uint cache;                         /**< serial of the cache, 0: none */
+  };
+  static thread_local Last last TABLE_CACHE_TLS;
+  static std::atomic<uint> caches;
+  /** Tells this cache from one that had its address before. */
+  uint serial;
 
   Shard &current() const { return *shard_of_cpu[A::cpu() % MAX_CPUS]; }
-
-  Shard &guess() const
-  { return shards[likely(last_shard < n_shards) ? last_shard : 0]; }
 
   /** Lock the shard of this CPU. */
   Shard &lock_current() const
   {
-    Shard *shard= &guess(), *here;
-    shard->lock();
-    while (unlikely(shard != (here= &current())))
+    if (likely(last.cache == serial))
     {
-      shard->unlock();
-      shard= here;
-      last_shard= shard->number;
+      Shard *shard= last.shard;
       shard->lock();
+      if (likely(A::cpu() == last.cpu))
+        return *shard;
+      shard->unlock();
     }
-    return *shard;
+    return lock_other();
+  }
+
+  /** Lock the shard of this CPU, which is not where this thread was last. */
+  ATTRIBUTE_NOINLINE Shard &lock_other() const
+  {
+    for (uint tries= 3; ; )
+    {
+      last.cpu= A::cpu();
+      last.shard= shard_of_cpu[last.cpu % MAX_CPUS];
+      last.cache= serial;
+      last.shard->lock();
+      if (A::cpu() == last.cpu || !--tries)
+        return *last.shard;
+      last.shard->unlock();
+    }
   }
 
 
@@ -422,6 +443,7 @@ private:
   Object *take(Share *share, Shard &shard, User *user, bool remote)
   {
     const uint i= shard.number;
+    const ulonglong bit= 1ULL << i;
     Slot *slot= share->slots[i].load(std::memory_order_relaxed);
     Object *object= slot ? slot->free.pop_front() : NULL;
     if (likely(object != NULL))
@@ -434,8 +456,8 @@ private:
       if (unlikely(remote))
         shard.remote_hits++;
     }
-    else
-      share->hints.fetch_and(~(1ULL << i), std::memory_order_release);
+    else if (share->hints.load(std::memory_order_relaxed) & bit)
+      share->hints.fetch_and(~bit, std::memory_order_release);
     shard.unlock();
     return object;
   }
@@ -556,6 +578,7 @@ public:
   {
     DBUG_ASSERT(shards_arg && shards_arg <= MAX_SHARDS);
     n_shards= shards_arg;
+    serial= ++caches;
     count= 0;
     if (!(memory= my_malloc(PSI_NOT_INSTRUMENTED,
                             n_shards * sizeof(Shard) + alignof(Shard),
@@ -566,7 +589,11 @@ public:
     for (uint i= 0; i < n_shards; i++)
     {
       Shard *shard= new (&shards[i]) Shard;
-      mysql_mutex_init(key, &shard->mutex, MY_MUTEX_INIT_FAST);
+      /*
+        Not "fast", which means to spin: who holds this mutex when a thread of
+        the same CPU wants it has been preempted, and waits for that CPU.
+      */
+      mysql_mutex_init(key, &shard->mutex, MY_MUTEX_INIT_SLOW);
       shard->last_stamp= shard->remote_hits= shard->evictions= 0;
       shard->blocks= NULL;
       shard->oldest= NONE;
@@ -688,12 +715,9 @@ public:
   */
   Object *acquire(Share *share, User *user)
   {
-    if (likely(share->hints.load(std::memory_order_acquire) &
-               (1ULL << guess().number)))
-    {
-      if (Object *object= take(share, lock_current(), user, false))
-        return object;
-    }
+    /* Mostly it is here: then hints need not even be read. */
+    if (Object *object= take(share, lock_current(), user, false))
+      return object;
     return acquire_anywhere(share, user);
   }
 
@@ -742,8 +766,8 @@ public:
                    const Limit &limit)
   {
     Share *share= A::share(object);
-    ulonglong now= A::now();
     Shard &shard= lock_current();
+    ulonglong now= A::now();
     const uint i= shard.number;
     const ulonglong bit= 1ULL << i;
     Slot *slot= share->slots[i].load(std::memory_order_relaxed);
@@ -756,8 +780,7 @@ public:
       return TO_BE_CLOSED;
     }
     A::set_user(object, NULL);
-    if (A::place(object) != i)
-      A::place(object)= i;
+    IF_DBUG(A::place(object)= i,);
     shard.link(object, slot, now, evict_first);
     if (!(share->hints.load(std::memory_order_relaxed) & bit))
       share->hints.fetch_or(bit, std::memory_order_release);
@@ -858,7 +881,7 @@ private:
     {
       if (A::user(object))
         return "an object in an LRU list has a user";
-      if (A::place(object) != i)
+      if (IF_DBUG(A::place(object) != i, false))
         return "an object in an LRU list belongs to another shard";
       if (A::stamp(object) < stamp)
         return "an LRU list is not sorted";
@@ -883,7 +906,7 @@ private:
         {
           if (A::user(object))
             return "an object in a share's free list has a user";
-          if (A::place(object) != i)
+          if (IF_DBUG(A::place(object) != i, false))
             return "an object in a share's free list is of another shard";
           if (A::share(object)->slots[i].load() != slot)
             return "an object is in the free list of another share";
@@ -904,7 +927,8 @@ private:
   }
 };
 
-template <class A> thread_local uint Table_cache_core<A>::last_shard
-  TABLE_CACHE_TLS= 0;
+template <class A> thread_local typename Table_cache_core<A>::Last
+  Table_cache_core<A>::last TABLE_CACHE_TLS= { NULL, 0, 0 };
+template <class A> std::atomic<uint> Table_cache_core<A>::caches(0);
 
 #endif /* TABLE_CACHE_CORE_INCLUDED */

@@ -49,12 +49,16 @@ struct alignas(64) Instance_list
 struct Test_share
 {
   std::atomic<bool> flushed;
-  Core::Share *part;                            /* in the core */
+  /* In the core: on a line of its own, like behind the padding of TDC_element */
+  alignas(64) char part[sizeof(Core::Share) +
+                        (INSTANCES - 1) * sizeof(std::atomic<Core::Slot*>)];
   Instance_list free[INSTANCES];                /* in the model */
+
+  Core::Share *core_part() { return reinterpret_cast<Core::Share*>(part); }
 };
 
-template <> Core::Share *Access::share(Test_object *object)
-{ return object->share->part; }
+template <> inline Core::Share *Access::share(Test_object *object)
+{ return object->share->core_part(); }
 
 struct Payload: public Test_object
 {
@@ -158,19 +162,20 @@ public:
   }
   void init(Test_share *share)
   {
-    share->part= (Core::Share*) malloc(Core::share_size(core.active_shards()));
-    core.init_share(share->part);
+    if (Core::share_size(core.active_shards()) > sizeof(share->part))
+      abort();
+    core.init_share(share->core_part());
   }
   void empty(Test_share *share)
   {
     Core::Free_list list;
-    core.purge(share->part, true, &list);
+    core.purge(share->core_part(), true, &list);
   }
   ~Shards() { core.destroy(); }
 
   uint active_parts() const { return core.active_shards(); }
   Test_object *acquire(Test_share *share, Test_user *user)
-  { return core.acquire(share->part, user); }
+  { return core.acquire(share->core_part(), user); }
   void add(Test_object *, Test_user *) { core.add(); }
   void release(Test_object *object)
   {
@@ -331,10 +336,7 @@ int main(int argc, char **argv)
               cache.init(&share);
             shards.push_back(measure(&cache, shares, threads, touch, &opened));
             for (Test_share &share : shares)
-            {
               cache.empty(&share);
-              free(share.part);
-            }
           }
           for (Payload *payload : opened)
             delete payload;

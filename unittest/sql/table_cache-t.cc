@@ -411,16 +411,9 @@ struct Model
   {
     known->shard= cpu;
     time++;
-    if (known->evict_first)
-    {
-      known->key= Key(false, cpu, -time);
-      free[known->share * shards + cpu].push_back(known);
-    }
-    else
-    {
-      known->key= Key(true, 0, time);
-      free[known->share * shards + cpu].push_front(known);
-    }
+    known->key= known->evict_first ? Key(false, cpu, -time)
+                                   : Key(true, 0, time);
+    free[known->share * shards + cpu].push_front(known);
     order.insert(std::make_pair(known->key, known));
   }
 
