@@ -33,6 +33,51 @@
   The index needs no call to start it or to end it. Its memory is given back
   when the last share leaves. Thus stand-alone tools, which link the engine's
   library but don't call the server's initialization, need to do nothing.
+
+  Who may work on a file: name locks
+  ----------------------------------
+
+  The mutex of the index (THR_LOCK_myisam, THR_LOCK_maria) is held only to
+  look up, insert and remove, never across file I/O. That an open, a close or
+  a create of a file does not meet another one of the same file is seen to by
+  a lock on its name:
+
+  - open_index_begin() makes the calling thread the owner of a name. If
+    another thread owns the name, it waits; threads that wait for one name
+    don't disturb those that work on other names. The owners follow each
+    other in the order in which they came.
+
+  - The owner opens, closes or creates the file, and inserts or removes the
+    share. A name can be owned while no share of it exists (the file is being
+    opened first, or created), while the current share is open (another
+    instance of the table is opened or closed), or while only retired ones
+    are.
+
+  - open_index_end() gives the name to the next thread.
+
+  What another thread can see, between any two steps of the owner:
+
+  - By name: nothing. open_index_find() is for the owner of the name only, so
+    nobody finds a share which is not complete yet or is being closed.
+
+  - By walking the engine's list of open instances (checkpoint, key caches,
+    panic): only instances that are complete. The owner adds an instance as
+    the last step of opening, and removes it as the first step of closing,
+    both with the mutex held. Aria's last instance of a share stays in the list
+    until the files are synced, for checkpoints have to know them until then;
+    they wait for close_lock before they touch more than the constant fields.
+
+  - If the owner fails to open the file, those who were waiting to open it in
+    the same way get the same error, without doing the I/O again. Those who
+    come later, want to open it in another way, or don't want to open it, go
+    on with it as usual.
+
+  The entry of an owned name is on the stack of its owner, so owning a name
+  needs no memory and cannot fail. A thread owns one name at a time: it does
+  not open, close or create a registered table while it does so with another.
+
+  Order of locks: name, Aria's close_lock, mutex of the index, intern_lock.
+  Nobody waits for a name while holding any of the others.
 */
 
 #include <my_pthread.h>
@@ -41,30 +86,79 @@
 
 C_MODE_START
 
+/* Number of chains of owned names. There are as many as threads that open */
+#define OPEN_INDEX_NAME_CHAINS 64
+
+struct st_my_thread_var;
+
+/* A thread that owns a name, or waits for it. All is protected by the mutex */
+typedef struct st_open_index_name
+{
+  /* Set by open_index_begin(): the current share of the name or NULL */
+  void *share;
+  /* Constant. The caller keeps the name until it gives it back */
+  const char *name;
+  size_t length;
+  /* Constant: how the file is to be opened. 0 if it is not to be opened */
+  uint how;
+  uint32 hash_value;                            /* Constant. Of the name */
+  /* Owner: next owner in the chain. Waiting: next in the queue */
+  struct st_open_index_name *next;
+  /* Owner: those who wait for the name, in order of arrival. NULL if none */
+  struct st_open_index_name *first_waiting, *last_waiting;
+  /* Waiting: whom to wake up. Sleeps until waiting is set to FALSE */
+  struct st_my_thread_var *thread;
+  my_bool waiting;
+  /* Waiting: set when it gets the error of the owner instead of the name */
+  int error;
+} OPEN_INDEX_NAME;
+
 typedef struct st_open_index
 {
-  /* Constant: protects the rest. Owned by the caller of every function */
+  /* Constant: protects the rest */
   mysql_mutex_t *lock;
   /* Constant: the unique file name of a share */
   my_hash_get_key get_name;
   /*
     Constant: FALSE if the share is retired. A share may get retired while
-    the lock is not held, but then no other thread wants to open it (the
-    server has an exclusive metadata lock on its table).
+    neither the lock is held nor its name owned, but then no other thread
+    wants to open it (the server has an exclusive metadata lock on its table).
   */
   my_bool (*is_current)(const void *share);
   /* Protected by lock. Uninitialized (all zero) when there are no shares */
   HASH shares;
+  /* Protected by lock: the owned names */
+  OPEN_INDEX_NAME *names[OPEN_INDEX_NAME_CHAINS];
 } OPEN_INDEX;
 
 #define OPEN_INDEX_INIT(lock, get_name, is_current) \
   { (lock), (get_name), (is_current), \
-    { 0, 0, 0, 0, 0, { 0, 0, 0, 0, 0, 0, 0 }, 0, 0, 0, 0 } }
+    { 0, 0, 0, 0, 0, { 0, 0, 0, 0, 0, 0, 0 }, 0, 0, 0, 0 }, { 0 } }
 
+/* These take the mutex. The caller holds neither it nor a later lock */
+int open_index_begin(OPEN_INDEX *index, OPEN_INDEX_NAME *owner,
+                     const char *name, size_t length, uint how);
+void open_index_end(OPEN_INDEX *index, OPEN_INDEX_NAME *owner, int error);
+
+/* For these the caller holds the mutex (and, in an engine, owns the name) */
 void *open_index_find(const OPEN_INDEX *index, const char *name,
                       size_t length);
 my_bool open_index_insert(OPEN_INDEX *index, void *share);
 void open_index_delete(OPEN_INDEX *index, void *share);
+
+/* The 'how' of open_index_begin() for a mode of open() and HA_OPEN_ flags */
+#define OPEN_INDEX_HOW(mode, open_flags) \
+  (1U | ((uint) (mode) & 3) << 1 | (uint) (open_flags) << 3)
+
+/*
+  Before an allocation: TRUE, with my_errno set, if the keyword is set to make
+  it fail (debug builds)
+*/
+#ifdef DBUG_OFF
+#define open_index_no_memory(keyword) 0
+#else
+my_bool open_index_no_memory(const char *keyword);
+#endif
 
 C_MODE_END
 

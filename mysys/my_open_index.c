@@ -28,6 +28,17 @@ static my_hash_value_type hash_name(CHARSET_INFO *cs __attribute__((unused)),
 }
 
 
+#ifndef DBUG_OFF
+my_bool open_index_no_memory(const char *keyword)
+{
+  if (!_db_keyword_(0, keyword, 1))
+    return FALSE;
+  my_errno= HA_ERR_OUT_OF_MEM;
+  return TRUE;
+}
+#endif
+
+
 /**
   Find the current share of a file
 
@@ -75,7 +86,6 @@ void *open_index_find(const OPEN_INDEX *index, const char *name,
 
 my_bool open_index_insert(OPEN_INDEX *index, void *share)
 {
-  my_bool error= FALSE;
   mysql_mutex_assert_owner(index->lock);
 #ifndef DBUG_OFF
   {
@@ -90,8 +100,8 @@ my_bool open_index_insert(OPEN_INDEX *index, void *share)
                   &my_charset_bin, 0, 0, 0, index->get_name, hash_name,
                   NULL, 0);
 
-  DBUG_EXECUTE_IF("open_index_out_of_memory", error= TRUE;);
-  if (!error && !my_hash_insert(&index->shares, (const uchar*) share))
+  if (!open_index_no_memory("open_index_out_of_memory") &&
+      !my_hash_insert(&index->shares, (const uchar*) share))
     return FALSE;
 
   if (!index->shares.records)
@@ -118,4 +128,146 @@ void open_index_delete(OPEN_INDEX *index, void *share)
   my_hash_delete(&index->shares, (uchar*) share);
   if (!index->shares.records)
     my_hash_free(&index->shares);
+}
+
+
+/* Make the caller the owner of a name that nobody owns */
+
+static void become_owner(OPEN_INDEX *index, OPEN_INDEX_NAME *owner)
+{
+  OPEN_INDEX_NAME **chain=
+    &index->names[owner->hash_value % OPEN_INDEX_NAME_CHAINS];
+  owner->next= *chain;
+  *chain= owner;
+}
+
+
+/* The place in its chain of the entry that owns the name, or the chain's end */
+
+static OPEN_INDEX_NAME **find_owner(OPEN_INDEX *index,
+                                    const OPEN_INDEX_NAME *entry)
+{
+  OPEN_INDEX_NAME **pos=
+    &index->names[entry->hash_value % OPEN_INDEX_NAME_CHAINS];
+  while (*pos && ((*pos)->hash_value != entry->hash_value ||
+                  (*pos)->length != entry->length ||
+                  memcmp((*pos)->name, entry->name, entry->length)))
+    pos= &(*pos)->next;
+  return pos;
+}
+
+
+static void wake_up(OPEN_INDEX_NAME *entry)
+{
+  entry->waiting= FALSE;
+  mysql_cond_signal(&entry->thread->suspend);
+}
+
+
+/**
+  Become the owner of a name, and look up its current share
+
+  @param index   the index; index->lock is not held
+  @param owner   to be filled in. Belongs to the index until
+                 open_index_end(); owner->share is the current share.
+  @param name    unique file name. Must stay until open_index_end()
+  @param length  its length
+  @param how     OPEN_INDEX_HOW() if the file is to be opened, else 0
+
+  @return 0 if the caller owns the name now. Else the error with which another
+          thread, for which the caller waited, failed to open the file in the
+          same way: the caller owns nothing and fails with that error too.
+
+  The wait can't be interrupted, as waiting for the mutex couldn't be: it is
+  for as long as another thread opens or closes one file.
+*/
+
+int open_index_begin(OPEN_INDEX *index, OPEN_INDEX_NAME *owner,
+                     const char *name, size_t length, uint how)
+{
+  OPEN_INDEX_NAME *current;
+
+  owner->name= name;
+  owner->length= length;
+  owner->how= how;
+  owner->hash_value= hash_name(NULL, (const uchar*) name, length);
+  owner->next= owner->first_waiting= owner->last_waiting= NULL;
+  owner->waiting= FALSE;
+  owner->error= 0;
+
+  mysql_mutex_lock(index->lock);
+  if ((current= *find_owner(index, owner)))
+  {
+    owner->thread= my_thread_var;
+    owner->waiting= TRUE;
+    if (current->last_waiting)
+      current->last_waiting->next= owner;
+    else
+      current->first_waiting= owner;
+    current->last_waiting= owner;
+    do
+    {
+      mysql_cond_wait(&owner->thread->suspend, index->lock);
+    } while (owner->waiting);
+    if (owner->error)
+    {
+      mysql_mutex_unlock(index->lock);
+      return owner->error;
+    }
+  }
+  else
+    become_owner(index, owner);
+  owner->share= open_index_find(index, name, length);
+  mysql_mutex_unlock(index->lock);
+  return 0;
+}
+
+
+/**
+  Give back a name
+
+  @param index  the index; index->lock is not held
+  @param owner  filled in by open_index_begin()
+  @param error  0, or the error with which the owner failed to open the file.
+                Those who wait to open it in the same way get it too.
+*/
+
+void open_index_end(OPEN_INDEX *index, OPEN_INDEX_NAME *owner, int error)
+{
+  OPEN_INDEX_NAME **pos, *next;
+
+  mysql_mutex_lock(index->lock);
+  if (error && owner->how)
+  {
+    OPEN_INDEX_NAME *waiting= owner->first_waiting;
+    owner->first_waiting= owner->last_waiting= NULL;
+    for (; waiting; waiting= next)
+    {
+      next= waiting->next;
+      waiting->next= NULL;
+      if (waiting->how == owner->how)
+      {
+        waiting->error= error;
+        wake_up(waiting);
+        continue;
+      }
+      if (owner->last_waiting)
+        owner->last_waiting->next= waiting;
+      else
+        owner->first_waiting= waiting;
+      owner->last_waiting= waiting;
+    }
+  }
+
+  pos= find_owner(index, owner);
+  DBUG_ASSERT(*pos == owner);
+  *pos= owner->next;
+  if ((next= owner->first_waiting))
+  {
+    next->first_waiting= next->next;
+    next->last_waiting= next->next ? owner->last_waiting : NULL;
+    become_owner(index, next);
+    wake_up(next);
+  }
+  mysql_mutex_unlock(index->lock);
 }

@@ -3,6 +3,8 @@
 /* What the index of open shares has to know of a MARIA_SHARE */
 
 #include "maria_def.h"
+#include <my_atomic.h>
+#include "trnman.h"
 
 static const uchar *share_name(const void *share, size_t *length,
                                my_bool not_used __attribute__((unused)))
@@ -20,3 +22,275 @@ static my_bool share_is_current(const void *share)
 
 OPEN_INDEX maria_open_index=
   OPEN_INDEX_INIT(&THR_LOCK_maria, share_name, share_is_current);
+
+
+/*
+  Own the name of a table's index file while the table is opened, closed or
+  created. See my_open_index.h
+*/
+
+int _ma_begin_name(OPEN_INDEX_NAME *owner, const char *name, uint how)
+{
+  return open_index_begin(&maria_open_index, owner, name, strlen(name), how);
+}
+
+
+void _ma_end_name(OPEN_INDEX_NAME *owner, int error)
+{
+  open_index_end(&maria_open_index, owner, error);
+}
+
+
+/* Add a new share to the index, or remove it. The caller owns its name */
+
+my_bool _ma_index_share(MARIA_SHARE *share)
+{
+  my_bool error;
+  mysql_mutex_lock(&THR_LOCK_maria);
+  error= open_index_insert(&maria_open_index, share);
+  mysql_mutex_unlock(&THR_LOCK_maria);
+  return error;
+}
+
+
+void _ma_unindex_share(MARIA_SHARE *share)
+{
+  mysql_mutex_lock(&THR_LOCK_maria);
+  open_index_delete(&maria_open_index, share);
+  mysql_mutex_unlock(&THR_LOCK_maria);
+}
+
+
+/*
+  Add an instance of a table to the list of open ones, as the last step of
+  opening it. The caller owns the name of its file.
+*/
+
+void _ma_list_instance(MARIA_HA *info)
+{
+  MARIA_SHARE *share= info->s;
+  mysql_mutex_lock(&THR_LOCK_maria);
+  info->open_list.data= info->share_list.data= (void*) info;
+  maria_open_list=  list_add(maria_open_list,  &info->open_list);
+  share->open_list= list_add(share->open_list, &info->share_list);
+  mysql_mutex_unlock(&THR_LOCK_maria);
+}
+
+
+/**
+  Remove an instance from the list of open ones, as the first step of closing
+  it. The caller owns the name and has close_lock.
+
+  The last instance of a share stays in the list until its files are synced:
+  the list tells a checkpoint which tables have changes that are not in their
+  files yet. If it missed such a table, recovery would start too late in the
+  log. A checkpoint that finds the share pins it, then waits for close_lock.
+
+  share->reopen does not change while the caller owns the name.
+*/
+
+void _ma_unlist_instance(MARIA_HA *info)
+{
+  MARIA_SHARE *share= info->s;
+  mysql_mutex_assert_owner(&share->close_lock);
+  mysql_mutex_lock(&THR_LOCK_maria);
+  share->open_list= list_delete(share->open_list, &info->share_list);
+  if (share->reopen > 1)
+    maria_open_list= list_delete(maria_open_list, &info->open_list);
+  mysql_mutex_unlock(&THR_LOCK_maria);
+}
+
+
+/*
+  Remove the last instance of a share from the list of open ones, and the
+  share from the index, when the files are synced and closed. After this only
+  those can reach the share who did before: a checkpoint that pinned it, and
+  transactions.
+*/
+
+void _ma_unlist_share(MARIA_HA *info)
+{
+  mysql_mutex_assert_owner(&info->s->close_lock);
+  mysql_mutex_lock(&THR_LOCK_maria);
+  maria_open_list= list_delete(maria_open_list, &info->open_list);
+  open_index_delete(&maria_open_index, info->s);
+  mysql_mutex_unlock(&THR_LOCK_maria);
+}
+
+
+/* Undo the initialization of locks in maria_open() */
+
+void _ma_destroy_share_locks(MARIA_SHARE *share)
+{
+  uint i;
+  thr_lock_delete(&share->lock);
+  mysql_mutex_destroy(&share->intern_lock);
+  mysql_mutex_destroy(&share->key_del_lock);
+  mysql_cond_destroy(&share->key_del_cond);
+  mysql_mutex_destroy(&share->close_lock);
+  mysql_rwlock_destroy(&share->mmap_lock);
+  for (i= 0; i < share->state.header.keys; i++)
+    mysql_rwlock_destroy(&share->keyinfo[i].root_lock);
+}
+
+
+/**
+  Have the files of a transactional table to be synced when they are closed?
+
+  A checkpoint does not know a closed table, so what was written to its files
+  has to be on disk by then. Nothing was written if, since the files were
+  opened,
+  - nothing was logged for the table: the first log record gives it an id;
+  - logging was not switched off (for a repair or a bulk insert);
+  - the table was not marked as changed, and its state not written.
+  What an earlier opener wrote was synced when that one closed the table.
+
+  The answer stays 'yes' after the id was taken from the share, for the index
+  file is closed after the data file.
+*/
+
+my_bool _ma_files_need_sync(MARIA_SHARE *share)
+{
+  if (share->id != 0 || share->changed || maria_in_recovery)
+    share->files_written= 1;
+  return share->files_written;
+}
+
+
+/*
+  Take the history of a table's states, which was kept while the table was
+  closed, or NULL. maria_stored_state is protected by THR_LOCK_maria.
+*/
+
+MARIA_STATE_HISTORY *_ma_take_state_history(LSN create_rename_lsn)
+{
+  MARIA_STATE_HISTORY_CLOSED *closed;
+  MARIA_STATE_HISTORY *state_history= NULL;
+  mysql_mutex_lock(&THR_LOCK_maria);
+  if ((closed= (MARIA_STATE_HISTORY_CLOSED*)
+       my_hash_search(&maria_stored_state, (uchar*) &create_rename_lsn,
+                      sizeof(create_rename_lsn))))
+  {
+    state_history= closed->state_history;
+    closed->state_history= 0;
+    (void) my_hash_delete(&maria_stored_state, (uchar*) closed);
+  }
+  mysql_mutex_unlock(&THR_LOCK_maria);
+  return state_history;
+}
+
+
+/*
+  Keep the history of a table's states while the table is closed. Without
+  memory it is lost, and a transaction that goes on with the table will see a
+  wrong number of rows. A history that all can see is not worth keeping.
+*/
+
+void _ma_store_state_history(LSN create_rename_lsn,
+                             MARIA_STATE_HISTORY *state_history)
+{
+  MARIA_STATE_HISTORY_CLOSED *closed= NULL;
+  my_bool stored= 0;
+  if (state_history->trid &&
+      (closed= (MARIA_STATE_HISTORY_CLOSED*)
+       my_malloc(PSI_INSTRUMENT_ME, sizeof(*closed), MYF(MY_WME))))
+  {
+    closed->create_rename_lsn= create_rename_lsn;
+    closed->state_history= state_history;
+    mysql_mutex_lock(&THR_LOCK_maria);
+    stored= !my_hash_insert(&maria_stored_state, (uchar*) closed);
+    mysql_mutex_unlock(&THR_LOCK_maria);
+  }
+  if (!stored)
+  {
+    MARIA_STATE_HISTORY *next;
+    for (; state_history; state_history= next)
+    {
+      next= state_history->next;
+      my_free(state_history);
+    }
+    my_free(closed);
+  }
+}
+
+
+/* The process does not change while it has tables open: ask for it once */
+
+ulong _ma_this_process(void)
+{
+  static int32 process;
+  int32 res= my_atomic_load32_explicit(&process, MY_MEMORY_ORDER_RELAXED);
+  if (unlikely(!res))
+  {
+    res= (int32) getpid();
+    my_atomic_store32_explicit(&process, res, MY_MEMORY_ORDER_RELAXED);
+  }
+  return (ulong) res;
+}
+
+
+/**
+  Open an index file that is in the data directory and no symbolic link
+
+  @param      name        './database/table.MAI', see my_table_path()
+  @param      mode        how the caller needs it, O_RDWR or O_RDONLY
+  @param      open_flags  HA_OPEN_ flags
+  @param      flags       for mysql_file_open()
+  @param[out] open_mode   how it was opened
+
+  @return descriptor, or -1 and my_errno: ELOOP or ENOTDIR if there is a
+          symbolic link in the name
+
+  It is opened for writing if it can be, as in maria_open().
+*/
+
+File _ma_open_in_data_dir(const char *name, int mode, uint open_flags,
+                          myf flags, int *open_mode)
+{
+  File file;
+  *open_mode= (open_flags & HA_OPEN_FORCE_MODE) ? mode : O_RDWR;
+  file= mysql_file_open(key_file_kfile, name,
+                        *open_mode | O_SHARE | O_NOFOLLOW | O_CLOEXEC,
+                        MYF(flags | MY_NOSYMLINKS));
+  if (file < 0 && (my_errno == EROFS || my_errno == EACCES) &&
+      *open_mode != O_RDONLY && mode == O_RDONLY)
+    file= mysql_file_open(key_file_kfile, name,
+                          (*open_mode= O_RDONLY) | O_SHARE | O_NOFOLLOW |
+                          O_CLOEXEC, MYF(flags | MY_NOSYMLINKS));
+  return file;
+}
+
+
+/**
+  Open a data file that is in the data directory and no symbolic link
+
+  @param name       './database/table.MAD', beside an index file that was opened
+                    by _ma_open_in_data_dir()
+  @param data_mode  share->data_mode
+  @param flags      for mysql_file_open()
+
+  @return descriptor, or -1. Gives no error message: the caller looks if the
+          file is a link, and opens it as _ma_open_datafile() does if not.
+*/
+
+File _ma_open_data_in_data_dir(const char *name, int data_mode, myf flags)
+{
+  DEBUG_SYNC_C("mi_open_data_in_data_dir");
+  DBUG_EXECUTE_IF("open_datafile_no_descriptors", return -1;);
+  return mysql_file_open(key_file_dfile, name,
+                         data_mode | O_SHARE | O_CLOEXEC | O_NOFOLLOW,
+                         MYF(flags | MY_NOSYMLINKS));
+}
+
+
+/*
+  MY_NOSYMLINKS if no component of the data file's name may be a symbolic link:
+  either they were resolved, or there were none when the share was opened
+*/
+
+myf _ma_nosymlinks_flag(const MARIA_SHARE *share)
+{
+  return (share->data_mode & O_NOFOLLOW) ||
+         my_is_table_path(share->unique_file_name.str,
+                          share->index_file_name.str) ? MY_NOSYMLINKS : 0;
+}

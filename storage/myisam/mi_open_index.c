@@ -3,6 +3,7 @@
 /* What the index of open shares has to know of a MYISAM_SHARE */
 
 #include "myisamdef.h"
+#include <my_atomic.h>
 
 static const uchar *share_name(const void *share, size_t *length,
                                my_bool not_used __attribute__((unused)))
@@ -20,6 +21,196 @@ static my_bool share_is_current(const void *share)
 
 OPEN_INDEX myisam_open_index=
   OPEN_INDEX_INIT(&THR_LOCK_myisam, share_name, share_is_current);
+
+
+/*
+  Own the name of a table's index file while the table is opened, closed or
+  created. See my_open_index.h
+*/
+
+int mi_begin_name(OPEN_INDEX_NAME *owner, const char *name, uint how)
+{
+  return open_index_begin(&myisam_open_index, owner, name, strlen(name), how);
+}
+
+
+void mi_end_name(OPEN_INDEX_NAME *owner, int error)
+{
+  open_index_end(&myisam_open_index, owner, error);
+}
+
+
+/* Add a new share to the index, or remove it. The caller owns its name */
+
+my_bool mi_index_share(MYISAM_SHARE *share)
+{
+  my_bool error;
+  mysql_mutex_lock(&THR_LOCK_myisam);
+  error= open_index_insert(&myisam_open_index, share);
+  mysql_mutex_unlock(&THR_LOCK_myisam);
+  return error;
+}
+
+
+void mi_unindex_share(MYISAM_SHARE *share)
+{
+  mysql_mutex_lock(&THR_LOCK_myisam);
+  open_index_delete(&myisam_open_index, share);
+  mysql_mutex_unlock(&THR_LOCK_myisam);
+}
+
+
+/**
+  Add an instance of a table to the list of open ones, as the last step of
+  opening it. The caller owns the name of its file.
+
+  @param info       complete, also its share
+  @param new_share  TRUE if it is the first instance of the share
+
+  The key cache of a share is changed by a walk over the list, and a new share
+  was not there to be changed while it was opened. So this is the time to see
+  which one it has to use. It has not used any so far.
+*/
+
+void mi_list_instance(MI_INFO *info, my_bool new_share)
+{
+  MYISAM_SHARE *share= info->s;
+  mysql_mutex_lock(&THR_LOCK_myisam);
+  if (new_share)
+    share->key_cache= multi_key_cache_search((uchar*) share->unique_file_name,
+                                             share->unique_name_length,
+                                             dflt_key_cache);
+  info->open_list.data= (void*) info;
+  myisam_open_list= list_add(myisam_open_list, &info->open_list);
+  mysql_mutex_unlock(&THR_LOCK_myisam);
+}
+
+
+/**
+  Remove an instance from the list of open ones, as the first step of closing
+  it. The caller owns the name.
+
+  @param info  the instance, not counted in share->reopen any more
+  @param last  TRUE if it is the last one of its share. The share is removed
+               from the index: nobody but the caller can reach it.
+*/
+
+void mi_unlist_instance(MI_INFO *info, my_bool last)
+{
+  mysql_mutex_lock(&THR_LOCK_myisam);
+  myisam_open_list= list_delete(myisam_open_list, &info->open_list);
+  if (last)
+    open_index_delete(&myisam_open_index, info->s);
+  mysql_mutex_unlock(&THR_LOCK_myisam);
+}
+
+
+void mi_destroy_share_locks(MYISAM_SHARE *share)
+{
+  uint i;
+  thr_lock_delete(&share->lock);
+  mysql_mutex_destroy(&share->intern_lock);
+  mysql_rwlock_destroy(&share->mmap_lock);
+  for (i= 0; i < share->state.header.keys; i++)
+    mysql_rwlock_destroy(&share->key_root_lock[i]);
+}
+
+
+/* Undo HA_OPEN_MMAP in mi_open(). As in mi_close() */
+
+void mi_unmap_share(MYISAM_SHARE *share __attribute__((unused)))
+{
+#ifdef HAVE_MMAP
+  MI_INFO info;
+  if (!share->file_map)
+    return;
+  info.s= share;
+  if (share->options & HA_OPTION_COMPRESS_RECORD)
+    _mi_unmap_file(&info);
+  else
+    mi_munmap_file(&info);
+#endif
+}
+
+
+/* The process does not change while it has tables open: ask for it once */
+
+ulong mi_this_process(void)
+{
+  static int32 process;
+  int32 res= my_atomic_load32_explicit(&process, MY_MEMORY_ORDER_RELAXED);
+  if (unlikely(!res))
+  {
+    res= (int32) getpid();
+    my_atomic_store32_explicit(&process, res, MY_MEMORY_ORDER_RELAXED);
+  }
+  return (ulong) res;
+}
+
+
+/**
+  Open an index file that is in the data directory and no symbolic link
+
+  @param      name        './database/table.MYI', see my_table_path()
+  @param      mode        how the caller needs it, O_RDWR or O_RDONLY
+  @param      open_flags  HA_OPEN_ flags
+  @param[out] open_mode   how it was opened
+
+  @return descriptor, or -1 and my_errno: ELOOP or ENOTDIR if there is a
+          symbolic link in the name
+
+  It is opened for writing if it can be, as in mi_open().
+*/
+
+File mi_open_in_data_dir(const char *name, int mode, uint open_flags,
+                         int *open_mode)
+{
+  File file;
+  *open_mode= (open_flags & HA_OPEN_FORCE_MODE) ? mode : O_RDWR;
+  file= mysql_file_open(mi_key_file_kfile, name,
+                        *open_mode | O_SHARE | O_NOFOLLOW | O_CLOEXEC,
+                        MYF(MY_NOSYMLINKS));
+  if (file < 0 && (my_errno == EROFS || my_errno == EACCES) &&
+      *open_mode != O_RDONLY && mode == O_RDONLY)
+    file= mysql_file_open(mi_key_file_kfile, name,
+                          (*open_mode= O_RDONLY) | O_SHARE | O_NOFOLLOW |
+                          O_CLOEXEC, MYF(MY_NOSYMLINKS));
+  return file;
+}
+
+
+/**
+  Open a data file that is in the data directory and no symbolic link
+
+  @param name       './database/table.MYD', beside an index file that was opened
+                    by mi_open_in_data_dir()
+  @param data_mode  share->data_mode
+
+  @return descriptor, or -1. Gives no error message: the caller looks if the
+          file is a link, and opens it as mi_open_datafile() does if not.
+*/
+
+File mi_open_data_in_data_dir(const char *name, int data_mode)
+{
+  DEBUG_SYNC_C("mi_open_data_in_data_dir");
+  DBUG_EXECUTE_IF("open_datafile_no_descriptors", return -1;);
+  return mysql_file_open(mi_key_file_dfile, name,
+                         data_mode | O_SHARE | O_CLOEXEC | O_NOFOLLOW,
+                         MYF(MY_NOSYMLINKS));
+}
+
+
+/*
+  MY_NOSYMLINKS if no component of the data file's name may be a symbolic link:
+  either they were resolved, or there were none when the share was opened
+*/
+
+myf mi_nosymlinks_flag(const MYISAM_SHARE *share)
+{
+  return (share->data_mode & O_NOFOLLOW) ||
+         my_is_table_path(share->unique_file_name, share->index_file_name) ?
+         MY_NOSYMLINKS : 0;
+}
 
 
 /* TRUE if instances of the table need memory for searching in R-trees */

@@ -10,6 +10,8 @@
 #include <my_sys.h>
 #include <my_base.h>
 #include <my_rnd.h>
+#include <my_atomic.h>
+#include <fcntl.h>
 #include <my_open_index.h>
 #include "tap.h"
 
@@ -347,10 +349,217 @@ static void failed_insert_changes_nothing(void)
 }
 
 
+/*
+  Name locks. Threads own names of the index and look whether anyone else does
+  at the same time.
+*/
+
+enum { THREADS= 8, NAMES= 3 };
+
+static const char *const names[NAMES]=
+{ "/data/db1/t1.MYI", "/data/db1/t2.MYI", "/data/db2/t1.MYI" };
+
+static struct st_owned
+{
+  int32 owners;                                 /* Must never exceed 1 */
+  uint plain;                /* Counted without atomics: the lock must do it */
+} owned[NAMES];
+
+static uint turns_of_thread;
+static int32 overlaps;
+
+static void *own_names(void *arg)
+{
+  struct my_rnd_struct my_rnd_state;
+  uint i;
+  my_thread_init();
+  my_rnd_init(&my_rnd_state, *(uint*) arg, 4711);
+  for (i= 0; i < turns_of_thread; i++)
+  {
+    uint n= (uint) (my_rnd(&my_rnd_state) * NAMES) % NAMES;
+    OPEN_INDEX_NAME owner;
+    char name[64];
+    /* As a caller does it: the name is on its stack */
+    strmov(name, names[n]);
+    if (open_index_begin(&index_under_test, &owner, name, strlen(name), 0))
+      my_atomic_add32(&overlaps, 1);
+    if (my_atomic_add32(&owned[n].owners, 1) != 0)
+      my_atomic_add32(&overlaps, 1);
+    owned[n].plain++;
+    if (i % 16 == 0)
+      sched_yield();
+    my_atomic_add32(&owned[n].owners, -1);
+    open_index_end(&index_under_test, &owner, 0);
+  }
+  my_thread_end();
+  return NULL;
+}
+
+
+static void one_owner_per_name(void)
+{
+  pthread_t threads[THREADS];
+  uint numbers[THREADS], i, sum= 0, chains= 0;
+
+  turns_of_thread= 20000;
+  for (i= 0; i < THREADS; i++)
+  {
+    numbers[i]= i + 1;
+    pthread_create(&threads[i], NULL, own_names, &numbers[i]);
+  }
+  for (i= 0; i < THREADS; i++)
+    pthread_join(threads[i], NULL);
+  for (i= 0; i < NAMES; i++)
+    sum+= owned[i].plain;
+  ok(overlaps == 0, "a name has one owner at a time (%d overlaps)", overlaps);
+  ok(sum == THREADS * turns_of_thread, "and every thread gets its turns");
+  for (i= 0; i < OPEN_INDEX_NAME_CHAINS; i++)
+    chains+= index_under_test.names[i] != NULL;
+  ok(chains == 0, "no name is owned afterwards");
+}
+
+
+static struct st_opener
+{
+  pthread_t thread;
+  uint how;
+  int error;                                    /* What begin returned */
+  int turn;                          /* When the thread owned it, from 1 on */
+} openers[THREADS];
+
+static int32 turns_taken;
+
+static void *open_once(void *arg)
+{
+  struct st_opener *opener= (struct st_opener*) arg;
+  OPEN_INDEX_NAME owner;
+  my_thread_init();
+  opener->error= open_index_begin(&index_under_test, &owner, names[0],
+                                  strlen(names[0]), opener->how);
+  if (!opener->error)
+  {
+    opener->turn= my_atomic_add32(&turns_taken, 1) + 1;
+    open_index_end(&index_under_test, &owner, 0);
+  }
+  my_thread_end();
+  return NULL;
+}
+
+
+static uint count_waiting(const OPEN_INDEX_NAME *owner)
+{
+  const OPEN_INDEX_NAME *waiting;
+  uint count= 0;
+  mysql_mutex_lock(&LOCK_test);
+  for (waiting= owner->first_waiting; waiting; waiting= waiting->next)
+    count++;
+  mysql_mutex_unlock(&LOCK_test);
+  return count;
+}
+
+
+/* Let threads wait for names[0] in the order of their numbers */
+
+static void let_wait(const OPEN_INDEX_NAME *owner, uint count)
+{
+  uint i;
+  turns_taken= 0;
+  for (i= 0; i < count; i++)
+  {
+    openers[i].turn= 0;
+    pthread_create(&openers[i].thread, NULL, open_once, &openers[i]);
+    while (count_waiting(owner) != i + 1)
+      sched_yield();
+  }
+}
+
+
+static void waiting_threads_share_an_error(void)
+{
+  OPEN_INDEX_NAME owner, other;
+  const uint how= OPEN_INDEX_HOW(O_RDWR, 0);
+  const uint other_how= OPEN_INDEX_HOW(O_RDONLY, 0);
+  uint i, bad= 0;
+
+  open_index_begin(&index_under_test, &owner, names[0], strlen(names[0]), how);
+  ok(!open_index_begin(&index_under_test, &other, names[1], strlen(names[1]),
+                       how), "other names are not waited for");
+  open_index_end(&index_under_test, &other, HA_ERR_CRASHED);
+  for (i= 0; i < THREADS; i++)
+    openers[i].how= how;
+  let_wait(&owner, THREADS);
+  open_index_end(&index_under_test, &owner, 0);
+  for (i= 0; i < THREADS; i++)
+  {
+    pthread_join(openers[i].thread, NULL);
+    bad+= (openers[i].error != 0 || openers[i].turn != (int) i + 1);
+  }
+  ok(bad == 0, "those who wait own the name in order of arrival");
+
+  /* Same way, other way, not opening; and in between */
+  open_index_begin(&index_under_test, &owner, names[0], strlen(names[0]), how);
+  for (i= 0; i < THREADS; i++)
+    openers[i].how= i % 3 == 0 ? how : i % 3 == 1 ? other_how : 0;
+  let_wait(&owner, THREADS);
+  open_index_end(&index_under_test, &owner, HA_ERR_CRASHED);
+  for (i= bad= 0; i < THREADS; i++)
+  {
+    pthread_join(openers[i].thread, NULL);
+    if (openers[i].how == how)
+      bad+= (openers[i].error != HA_ERR_CRASHED);
+    else
+      bad+= (openers[i].error != 0 ||
+             openers[i].turn != (int) (i - i / 3));
+  }
+  ok(bad == 0, "an error is shared by those who want to open in the same way, "
+     "the others go on in their order (%u wrong)", bad);
+
+  /* One that does not open a file has no error to share */
+  open_index_begin(&index_under_test, &owner, names[0], strlen(names[0]), 0);
+  for (i= 0; i < THREADS; i++)
+    openers[i].how= 0;
+  let_wait(&owner, THREADS);
+  open_index_end(&index_under_test, &owner, HA_ERR_CRASHED);
+  for (i= bad= 0; i < THREADS; i++)
+  {
+    pthread_join(openers[i].thread, NULL);
+    bad+= openers[i].error != 0;
+  }
+  ok(bad == 0, "an error of one who did not open is not shared");
+}
+
+
+static void owner_gets_the_current_share(void)
+{
+  OPEN_INDEX_NAME owner;
+  FAKE_SHARE share;
+  my_bool ok_before, ok_current, ok_retired;
+  set_name(&share, names[0]);
+  open_index_begin(&index_under_test, &owner, names[0], strlen(names[0]), 0);
+  ok_before= owner.share == NULL;
+  mysql_mutex_lock(&LOCK_test);
+  insert(&share);
+  mysql_mutex_unlock(&LOCK_test);
+  open_index_end(&index_under_test, &owner, 0);
+  open_index_begin(&index_under_test, &owner, names[0], strlen(names[0]), 0);
+  ok_current= owner.share == &share;
+  share.retired= 1;
+  open_index_end(&index_under_test, &owner, 0);
+  open_index_begin(&index_under_test, &owner, names[0], strlen(names[0]), 0);
+  ok_retired= owner.share == NULL;
+  mysql_mutex_lock(&LOCK_test);
+  delete(&share);
+  mysql_mutex_unlock(&LOCK_test);
+  open_index_end(&index_under_test, &owner, 0);
+  ok(ok_before && ok_current && ok_retired,
+     "the owner of a name gets its current share");
+}
+
+
 int main(int argc __attribute__((unused)), char *argv[])
 {
   MY_INIT(argv[0]);
-  plan(30);
+  plan(38);
   my_rnd_init(&rnd, 20090101, 49177);
   mysql_mutex_init(0, &LOCK_test, MY_MUTEX_INIT_FAST);
   mysql_mutex_lock(&LOCK_test);
@@ -363,6 +572,11 @@ int main(int argc __attribute__((unused)), char *argv[])
   failed_insert_changes_nothing();
 
   mysql_mutex_unlock(&LOCK_test);
+
+  owner_gets_the_current_share();
+  one_owner_per_name();
+  waiting_threads_share_an_error();
+
   mysql_mutex_destroy(&LOCK_test);
   my_end(0);
   return exit_status();

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+#ifndef MY_NOSYMLINKS_INCLUDED
+#define MY_NOSYMLINKS_INCLUDED
+
+/*
+  Opening a table's file by few system calls, without following any symbolic
+  link that the server did not check.
+
+  A table's file is named './database/table.ext', relative to the data
+  directory. To know it by a unique name, and to open it without following a
+  link, the name used to be resolved from the root on: getcwd(), a readlink()
+  for each component of it, an lstat(), and then an openat() and a close() for
+  each directory of the absolute name.
+
+  What is known already need not be asked again: the data directory is the
+  working directory of the server, and its real name does not change.
+  my_table_path() only has to put it in front. The result is the unique name
+  if neither 'database' nor 'table.ext' is a symbolic link. Whether this is so
+  is found out when the file is opened, by an open that fails (ELOOP or
+  ENOTDIR) if any component of './database/table.ext' is a link, even one that
+  was put there the moment before. On failure the caller resolves and checks
+  the name in full.
+
+  my_open_nosymlinks() is this open. It takes absolute names too, as realpath()
+  returns them. Where the kernel has openat2() it is one system call, elsewhere
+  it walks along the directories.
+*/
+
+C_MODE_START
+
+void my_table_path_init(void);
+my_bool my_table_path(char *to, const char *name);
+my_bool my_is_table_path(const char *unique_name, const char *name);
+int my_open_nosymlinks(const char *name, int flags, int mode);
+
+C_MODE_END
+
+#endif /* MY_NOSYMLINKS_INCLUDED */

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/* Opening files without following symbolic links. See my_nosymlinks.h */
+
+#include "mysys_priv.h"
+#include "mysys_err.h"
+#include <m_string.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <my_atomic.h>
+#include <my_nosymlinks.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#include <unistd.h>
+#if defined(SYS_openat2) && defined(__has_include)
+#if __has_include(<linux/openat2.h>)
+#include <linux/openat2.h>
+#define HAVE_OPENAT2
+#endif
+#endif
+#endif
+
+/*
+  Real name of the data directory with a '/' at its end, and its length. Set
+  once, before other threads are started. Empty if my_table_path_init() was
+  not called: so it is in stand-alone tools, which resolve every name.
+*/
+static char data_dir[FN_REFLEN];
+static size_t data_dir_length;
+
+/**
+  Remember the working directory, which is the server's data directory
+
+  To be called after the server has changed to its data directory, and before
+  it opens tables in several threads. It does not change the directory again.
+
+  Where my_open_nosymlinks() can't refuse a link in the name of a directory
+  nothing is remembered, and every name is resolved.
+*/
+
+void my_table_path_init(void)
+{
+#ifdef HAVE_OPEN_PARENT_DIR_NOSYMLINKS
+  data_dir_length= 0;
+  if (getcwd(data_dir, sizeof(data_dir) - 1) && data_dir[0] == '/')
+    data_dir_length= (size_t) (strend(data_dir) - data_dir);
+  if (data_dir_length && data_dir[data_dir_length - 1] != '/')
+    data_dir[data_dir_length++]= '/';
+#endif
+}
+
+
+/**
+  Absolute name of a table's file in the data directory
+
+  @param to    buffer of FN_REFLEN
+  @param name  name of the file
+
+  @return TRUE if the name has the form './database/file': it was set to what
+          realpath() would make of it if no component is a symbolic link.
+          FALSE otherwise: the caller has to resolve the name.
+*/
+
+my_bool my_table_path(char *to, const char *name)
+{
+  const char *slash;
+  if (!data_dir_length || name[0] != '.' || name[1] != '/' ||
+      !(slash= strchr(name + 2, '/')) || slash == name + 2 ||
+      !slash[1] || strchr(slash + 1, '/') ||
+      !strncmp(name + 2, "./", 2) || !strncmp(name + 2, "../", 3) ||
+      !strcmp(slash, "/.") || !strcmp(slash, "/..") ||
+      data_dir_length + strlen(name) >= FN_REFLEN)
+    return FALSE;
+  memcpy(to, data_dir, data_dir_length);
+  strmov(to + data_dir_length, name + 2);
+  return TRUE;
+}
+
+
+/*
+  TRUE if name has the form './database/file' and unique_name is what
+  my_table_path() made of it: then no component of it was a symbolic link when
+  the file was opened, and none is to be followed later.
+*/
+
+my_bool my_is_table_path(const char *unique_name, const char *name)
+{
+  char real_name[FN_REFLEN];
+  return my_table_path(real_name, name) && !strcmp(real_name, unique_name);
+}
+
+
+#ifdef HAVE_OPEN_PARENT_DIR_NOSYMLINKS
+#ifdef HAVE_OPENAT2
+/* Set when the kernel (before 5.6) has been found to have no openat2() */
+static int32 openat2_missing;
+#endif
+
+/*
+  TRUE if the name is absolute, or relative to the working directory with './'
+  at its start, and has no '.', '..' or empty component otherwise. Only then
+  does it say which directories lead to the file.
+*/
+
+static my_bool is_plain_path(const char *name)
+{
+  if (name[0] == '.')
+    name++;
+  if (name[0] != '/')
+    return FALSE;
+  while (*name)
+  {
+    size_t length= 0;
+    name++;                                     /* Skip '/' */
+    while (name[length] && name[length] != '/')
+      length++;
+    if (!length || (length == 1 && name[0] == '.') ||
+        (length == 2 && name[0] == '.' && name[1] == '.'))
+      return FALSE;
+    name+= length;
+  }
+  return TRUE;
+}
+
+
+/* Walk along the directories of a plain path */
+
+static int open_along_directories(const char *name, int flags, int mode)
+{
+  const char *filename= NULL;
+  int dfd= -1, fd, save_errno;
+
+  if (name[0] == '.')
+  {
+    /* At most one level, see my_table_path() */
+    const char *slash= strchr(name + 2, '/');
+    char dir[FN_REFLEN];
+    if (!slash)
+      return open(name, flags | O_NOFOLLOW, mode);
+    if ((size_t) (slash - name) >= sizeof(dir) || strchr(slash + 1, '/'))
+    {
+      errno= ENAMETOOLONG;
+      return -1;
+    }
+    strmake(dir, name, (size_t) (slash - name));
+    if ((dfd= open(dir, O_NOFOLLOW | O_PATH | O_CLOEXEC)) < 0)
+      return -1;
+    filename= slash + 1;
+  }
+  else if (!(filename= my_open_parent_dir_nosymlinks(name, &dfd)))
+    return -1;
+  fd= openat(dfd, filename, flags | O_NOFOLLOW, mode);
+  save_errno= errno;
+  if (dfd >= 0)
+    close(dfd);
+  errno= save_errno;
+  return fd;
+}
+
+
+/*
+  Some systems have an error of their own for a symbolic link that O_NOFOLLOW
+  refused: EMLINK on FreeBSD, EFTYPE on NetBSD. To open() they mean nothing else
+*/
+
+static int link_refused(int fd)
+{
+#if defined(EMLINK) && !defined(__linux__)
+  if (fd < 0 && errno == EMLINK)
+    errno= ELOOP;
+#endif
+#ifdef EFTYPE
+  if (fd < 0 && errno == EFTYPE)
+    errno= ELOOP;
+#endif
+  return fd;
+}
+
+
+/**
+  Open a file, following no symbolic link
+
+  @param name   absolute name as returned by realpath(), or './directory/file'
+  @param flags  for open(). Creates no file.
+  @param mode   for open()
+
+  @return file descriptor, or -1 and errno: ENOTDIR if a directory of the name
+          is a symbolic link, ELOOP if the file is, ENOENT if the name has not
+          the right form, else as of open()
+*/
+
+int my_open_nosymlinks(const char *name, int flags, int mode)
+{
+  if (!is_plain_path(name))
+  {
+    errno= ENOENT;
+    return -1;
+  }
+  DBUG_EXECUTE_IF("open_nosymlinks_no_descriptors",
+                  { errno= EMFILE; return -1; });
+#ifdef HAVE_OPENAT2
+  if (!(flags & O_CREAT) && !DBUG_IF("openat2_missing") &&
+      !my_atomic_load32_explicit(&openat2_missing, MY_MEMORY_ORDER_RELAXED))
+  {
+    int fd;
+    struct open_how how;
+    bzero(&how, sizeof(how));
+    how.flags= (ulonglong) flags | O_NOFOLLOW;
+#ifdef O_LARGEFILE
+    how.flags|= O_LARGEFILE;    /* As open() does on systems with 32 bits */
+#endif
+    how.resolve= RESOLVE_NO_SYMLINKS;
+    if ((fd= (int) syscall(SYS_openat2, AT_FDCWD, name, &how,
+                           sizeof(how))) >= 0)
+      return fd;
+    switch (errno) {
+    case ENOSYS:
+      my_atomic_store32_explicit(&openat2_missing, 1,
+                                 MY_MEMORY_ORDER_RELAXED);
+      break;
+    case ELOOP:                 /* Tells not if it is a directory or the file */
+    case EPERM:                                 /* A filter of system calls */
+    case EINVAL:
+    case EAGAIN:
+      break;
+    default:
+      return -1;
+    }
+  }
+#endif
+  return link_refused(open_along_directories(name, flags, mode));
+}
+#elif !defined(_WIN32)
+/* As MariaDB does it without O_PATH: compare the name with its realpath() */
+CREATE_NOSYMLINK_FUNCTION(
+  open_real_path(const char *pathname, int flags, mode_t mode),
+  openat(dfd, filename, O_NOFOLLOW | flags, mode),
+  open(pathname, O_NOFOLLOW | flags, mode)
+);
+
+int my_open_nosymlinks(const char *name, int flags, int mode)
+{
+  return open_real_path(name, flags, (mode_t) mode);
+}
+#endif
