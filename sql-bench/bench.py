@@ -5,7 +5,13 @@
 Every scenario (sql-bench/scenarios) is a list of cells.  For every pair, each
 cell is measured on the stock and on the patched server; which of the two goes
 first alternates.  What counts is the median of the pairs' ratios, shown with
-the lowest and the highest.
+the lowest and the highest.  Servers named by --peer run the same statements
+behind each pair, where a scenario needs no more of a server than statements.
+
+With --budget, each scenario gets its share of the time, by its weight, and
+what an earlier one has left over goes to the later ones.  Within its share it
+chooses how long a measurement lasts; when the share is used up it ends with
+what it has.
 
 After each measurement the raw data is saved as JSON, so an interrupted run
 keeps what it has, and --resume continues it.
@@ -18,8 +24,9 @@ import json
 import os
 import pathlib
 import platform
-import shutil
+import resource
 import signal
+import subprocess
 import sys
 import time
 
@@ -27,13 +34,16 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.dont_write_bytecode = True
 
 from benchlib import report                            # noqa: E402
-from benchlib.servers import BenchError, Server, stop_all   # noqa: E402
+from benchlib.scenario import need_disk                # noqa: E402
+from benchlib.servers import (BenchError, Peer, Server,    # noqa: E402
+                              stop_all)
 from benchlib.statistics import median, ratio_of_pairs      # noqa: E402
 import scenarios                                            # noqa: E402
 
 VARIANTS = ("stock", "patched")
-DOCS = pathlib.Path(__file__).resolve().parents[1] / "docs"
-FREE_DISK = 3 * 1024 ** 3       # bytes wanted below the output directory
+TOP = pathlib.Path(__file__).resolve().parents[1]
+QUICK_MINUTES = 10              # the whole of --quick
+END = 15                        # seconds of a share kept for stopping servers
 
 
 class Progress:
@@ -42,9 +52,12 @@ class Progress:
     def __init__(self):
         self.terminal = sys.stderr.isatty()
         self.last = 0.0
+        self.end = None         # when all will be done, if that is known
 
     def show(self, text):
         now = time.monotonic()
+        if self.end:
+            text += f", {max(0, self.end - now) / 60:.0f} min left"
         if self.terminal:
             print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
         elif now - self.last >= 30:
@@ -66,23 +79,53 @@ def machine():
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {"cpu": model, "cpus": len(os.sched_getaffinity(0)),
             "memory_GiB": round(memory / 1024 ** 3, 1),
-            "kernel": platform.release()}
+            "kernel": platform.release(), "sysbench": said("sysbench",
+                                                           "--version"),
+            "revision": said("git", "-C", str(TOP), "describe", "--always",
+                             "--dirty")}
+
+
+def said(*command):
+    """The first line that a program prints, or nothing."""
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True,
+                              check=False)
+    except FileNotFoundError:
+        return ""
+    return done.stdout.partition("\n")[0]
+
+
+class OutOfTime(Exception):
+    """The scenario's share of the budget is used up."""
+
+
+def time_is_up(*_):
+    raise OutOfTime
 
 
 class Run:
     """All measurements of one scenario."""
 
-    def __init__(self, scenario, options):
+    def __init__(self, scenario, options, progress):
         self.scenario = scenario
         self.options = options
+        self.progress = progress
+        self.pairs = options.pairs or (1 if options.quick else scenario.pairs)
         self.cells = scenario.cells(options)
+        self.deadline = None
+        self.peers = options.peers if scenario.peers else []
         self.file = options.output / f"{scenario.name}.json"
+        self.settings = {name: value for name, value in vars(options).items()
+                         if name in scenario_arguments(scenario)}
         self.data = {
             "scenario": scenario.name, "title": scenario.title,
             "source": scenario.source, "question": scenario.question,
-            "method": scenario.method, "unit": scenario.unit,
+            "method": scenario.method, "caveat": scenario.caveat,
+            "unit": scenario.unit, "plot": scenario.plot,
             "higher_is_better": scenario.higher_is_better,
-            "quick": options.quick, "pairs": options.pairs,
+            "settings": dict(self.settings, quick=options.quick),
+            "quick": options.quick, "pairs": self.pairs,
             "date": datetime.date.today().isoformat(),
             "machine": machine(), "versions": {},
             "cells": [dict(cell, values={v: [] for v in VARIANTS})
@@ -90,10 +133,11 @@ class Run:
             "remarks": []}
         if options.resume and self.file.exists():
             before = json.loads(self.file.read_text())
-            same = [cell["label"] for cell in before["cells"]]
-            if same != [cell["label"] for cell in self.cells]:
+            if (before.get("settings") != self.data["settings"]
+                    or [cell["label"] for cell in before["cells"]]
+                    != [cell["label"] for cell in self.cells]):
                 raise BenchError(f"{self.file} is of other options; run "
-                                 "without --resume")
+                                 "with the same ones, or without --resume")
             self.data["cells"] = before["cells"]
             self.data["versions"] = before["versions"]
 
@@ -104,7 +148,14 @@ class Run:
         temporary.rename(self.file)
 
     def values(self, index, variant):
-        return self.data["cells"][index]["values"][variant]
+        return self.data["cells"][index]["values"].setdefault(variant, [])
+
+    def missing(self):
+        """How many measurements are still to be made."""
+        return sum(max(0, self.pairs - len(self.values(index, variant)))
+                   for index in range(len(self.cells))
+                   for variant in (*VARIANTS,
+                                   *(peer.variant for peer in self.peers)))
 
     def server(self, variant):
         # Servers that run at the same time need a data directory each
@@ -116,98 +167,176 @@ class Run:
     def order(self, pair):
         return VARIANTS if pair % 2 == 0 else VARIANTS[::-1]
 
-    def measure(self, server, index, pair, progress):
+    def out_of_time(self):
+        if self.deadline and time.monotonic() > self.deadline:
+            raise OutOfTime
+
+    def preparing(self, text, done, total):
+        self.out_of_time()
+        self.progress.show(f"{self.scenario.name}: {text}, {done} of {total}")
+
+    def measure(self, server, index, pair):
         values = self.values(index, server.variant)
         if len(values) > pair:
             return                      # of the run that is resumed
-        done = sum(len(self.values(i, v)) for i in range(len(self.cells))
-                   for v in VARIANTS)
-        total = len(self.cells) * len(VARIANTS) * self.options.pairs
-        left = ""
-        if done > self.done_before:
-            seconds = ((time.monotonic() - self.begin) * (total - done)
-                       / (done - self.done_before))
-            left = f", {seconds / 60:.0f} min left"
-        progress.show(f"{self.scenario.name} {done + 1}/{total}: "
-                      f"{server.variant}, {self.cells[index]['label']}{left}")
-        values.append(self.scenario.measure(server, self.cells[index],
-                                            self.options))
+        self.out_of_time()
+        now = time.monotonic()
+        missing = self.missing()
+        if not self.deadline and self.first_missing > missing:
+            self.progress.end = now + missing * (
+                (now - self.begin) / (self.first_missing - missing))
+        self.progress.show(f"{self.scenario.name}: pair {pair + 1} of "
+                           f"{self.pairs}, {server.variant}, "
+                           f"{self.cells[index]['label']}")
+        measured = self.scenario.measure(server, self.cells[index],
+                                         self.options)
+        if isinstance(measured, dict):
+            values.append(measured.pop("value"))
+            self.data["cells"][index].setdefault("details", {}).setdefault(
+                server.variant, []).append(measured)
+        else:
+            values.append(measured)
         self.save()
 
-    def run(self, progress):
-        self.done_before = sum(len(self.values(i, v))
-                               for i in range(len(self.cells))
-                               for v in VARIANTS)
-        self.begin = time.monotonic()
-
-        def preparing(text, done, total):
-            progress.show(f"{self.scenario.name}: {text}, {done} of {total}")
-
-        if not self.scenario.needs_servers:
-            for pair in range(len(self.values(0, "stock")),
-                              self.options.pairs):
-                progress.show(f"{self.scenario.name}: pair {pair + 1} of "
-                              f"{self.options.pairs}")
-                measured = self.scenario.measure_pair(self.options.trees,
-                                                      self.options)
-                for index, cell in enumerate(self.cells):
-                    for variant in VARIANTS:
-                        self.values(index, variant).append(
-                            measured[cell["label"]][variant])
-                self.save()
-            progress.clear()
+    def run(self, seconds=None):
+        """Measure, for so many seconds at most if that is given."""
+        if not self.missing():
             return
+        self.options.each = None
+        try:
+            if seconds:
+                left = max(seconds - END, 0.8 * seconds)
+                self.deadline = time.monotonic() + left
+                # Nothing is begun after that; what runs then has a little
+                # more time
+                signal.signal(signal.SIGALRM, time_is_up)
+                signal.setitimer(signal.ITIMER_REAL, (left + seconds) / 2)
+            if not self.scenario.needs_servers:
+                self.run_program()
+                return
+            servers = self.prepare()
+            if self.deadline:
+                # What a scenario that can choose takes for one measurement
+                self.options.each = ((self.deadline - time.monotonic())
+                                     / self.missing())
+            self.begin, self.first_missing = time.monotonic(), self.missing()
+            if self.scenario.both_running:
+                self.run_side_by_side(servers)
+            else:
+                self.run_in_turn(servers)
+        except OutOfTime:
+            pass
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
 
+    def run_program(self):
+        for pair in range(len(self.values(0, "stock")), self.pairs):
+            self.out_of_time()
+            self.progress.show(f"{self.scenario.name}: pair {pair + 1} of "
+                               f"{self.pairs}")
+            measured = self.scenario.measure_pair(self.options.trees,
+                                                  self.options)
+            for index, cell in enumerate(self.cells):
+                for variant in VARIANTS:
+                    self.values(index, variant).append(
+                        measured[cell["label"]][variant])
+            self.save()
+
+    def prepare(self):
         servers = {variant: self.server(variant) for variant in VARIANTS}
-        prepared = ([servers["stock"]] if not self.scenario.both_running
-                    else servers.values())
-        for server in prepared:
+        for server in (servers.values() if self.scenario.both_running
+                       else [servers["stock"]]):
             # Only the set-up does without durability
             server.start("--innodb-flush-log-at-trx-commit=0",
                          "--skip-innodb-doublewrite", "--sync-frm=0",
                          "--debug-no-sync")
-            self.scenario.prepare(server, self.options, preparing)
+            self.scenario.prepare(server, self.options, self.preparing)
             server.stop()
-        if self.scenario.both_running:
-            for server in servers.values():
-                server.start()
-                self.data["versions"][server.variant] = server.version()
-            for pair in range(self.options.pairs):
-                for index in range(len(self.cells)):
-                    for variant in self.order(pair + index):
-                        self.measure(servers[variant], index, pair, progress)
-            for server in servers.values():
-                server.stop()
-        else:
-            for pair in range(self.options.pairs):
-                for variant in self.order(pair):
-                    with servers[variant] as server:
-                        self.data["versions"][variant] = server.version()
-                        for index in range(len(self.cells)):
-                            self.measure(server, index, pair, progress)
-        progress.clear()
+        for peer in self.peers:
+            self.scenario.prepare(peer, self.options, self.preparing)
+            self.data["versions"][peer.variant] = peer.version()
+        return servers
+
+    def warm_up(self, server):
+        self.out_of_time()
+        self.progress.show(f"{self.scenario.name}: warming up "
+                           f"{server.variant}")
+        self.scenario.warm_up(server, self.options)
+        self.data["versions"][server.variant] = server.version()
+
+    def run_side_by_side(self, servers):
+        for server in servers.values():
+            server.start()
+        for server in (*servers.values(), *self.peers):
+            self.warm_up(server)
+        for pair in range(self.pairs):
+            for index in range(len(self.cells)):
+                for variant in self.order(pair + index):
+                    self.measure(servers[variant], index, pair)
+                for peer in self.peers:
+                    self.measure(peer, index, pair)
+
+    def run_in_turn(self, servers):
+        for pair in range(self.pairs):
+            turns = [*(servers[v] for v in self.order(pair)), *self.peers]
+            cut = False
+            for number, server in enumerate(turns):
+                if all(len(self.values(index, server.variant)) > pair
+                       for index in range(len(self.cells))):
+                    continue            # of the run that is resumed
+                # In too short a time each server comes to some of the cells
+                now = time.monotonic()
+                end = (now + (self.deadline - now) / (len(turns) - number)
+                       if self.deadline and pair == 0 else None)
+                with server:
+                    self.warm_up(server)
+                    for index in range(len(self.cells)):
+                        if end and time.monotonic() > end:
+                            cut = True
+                            break
+                        self.measure(server, index, pair)
+            if cut:
+                raise OutOfTime
 
     def finish(self):
-        """Print the table; return the scenario's remarks."""
-        results = [(cell, self.data["cells"][index]["values"])
-                   for index, cell in enumerate(self.cells)]
+        """Print the table and the scenario's remarks."""
+        results = [(cell, cell["values"]) for cell in self.data["cells"]]
+        names = [*VARIANTS, *(peer.variant for peer in self.peers)]
         print(f"\n{self.scenario.title}, {self.scenario.unit}")
         width = max(len(cell["label"]) for cell in self.cells)
-        print(f"{'':{width}} {'stock':>10} {'patched':>10}  ratio (spread)")
+        print(f"{'':{width}} " + " ".join(f"{name:>10}" for name in names)
+              + "  ratio (spread)")
         for cell, values in results:
-            shown = [f"{median(values[v]):10.4g}" if values[v]
-                     else f"{'-':>10}" for v in VARIANTS]
+            shown = [f"{median(values[name]):10.4g}" if values.get(name)
+                     else f"{'-':>10}" for name in names]
             ratio = ratio_of_pairs(values["stock"], values["patched"])
             text = (f"{ratio['median']:.2f} ({ratio['low']:.2f} to "
                     f"{ratio['high']:.2f}, {ratio['pairs']} pairs)"
                     if ratio else "-")
-            print(f"{cell['label']:{width}} {shown[0]} {shown[1]}  {text}")
+            print(f"{cell['label']:{width}} {' '.join(shown)}  {text}")
         if all(values[v] for _, values in results for v in VARIANTS):
             self.data["remarks"] = self.scenario.remarks(results, self.options)
             for remark in self.data["remarks"]:
                 print(f"  {remark}")
+        missing = self.missing()
+        if missing:
+            print(f"  {missing} measurements were not made")
         self.save()
-        print(f"raw data: {self.file}")
+        print(f"raw data: {self.file}", flush=True)
+
+
+def scenario_arguments(scenario):
+    """The names of a scenario's own options."""
+    parser = argparse.ArgumentParser(add_help=False)
+    scenario.add_arguments(parser)
+    return set(vars(parser.parse_args([])))
+
+
+def peer(text):
+    name, equals, socket = text.partition("=")
+    if not equals or not name or name in VARIANTS:
+        raise argparse.ArgumentTypeError(f"'{text}' is not NAME=SOCKET")
+    return name, socket
 
 
 def parse(words):
@@ -219,22 +348,40 @@ def parse(words):
     parser.add_argument("--trees", type=pathlib.Path, required=True,
                         help=argparse.SUPPRESS)
     parser.add_argument("--pairs", type=int,
-                        help="stock/patched pairs a cell (default 5; quick 1)")
+                        help="stock/patched pairs a cell (default 5, sysbench "
+                        "7; quick 1)")
     parser.add_argument("--quick", action="store_true",
-                        help="fewer cells and one pair: minutes, not hours")
+                        help="fewer cells and one pair, in "
+                        f"{QUICK_MINUTES} minutes at most")
+    parser.add_argument("--budget", type=float, metavar="MINUTES",
+                        help="time for all scenarios together; each gets its "
+                        "share, and ends with what it has (default: as long "
+                        f"as it takes; quick {QUICK_MINUTES})")
+    parser.add_argument("--peer", type=peer, action="append", default=[],
+                        metavar="NAME=SOCKET", dest="peers",
+                        help="measure a running server beside, as root "
+                        "without password; databases tc_* are created there "
+                        "and dropped")
     parser.add_argument("--resume", action="store_true",
                         help="continue an interrupted run")
     parser.add_argument("--report", action="store_true",
-                        help="write docs/PERFORMANCE.md from the raw data that "
-                        "is there, without measuring")
+                        help="write docs/PERFORMANCE.md from the raw data "
+                        "that is there, without measuring")
     parser.add_argument("--output", type=pathlib.Path,
                         help="directory of the raw data (default: "
                         "out/BASE/bench)")
     for scenario in scenarios.ALL.values():
         scenario.add_arguments(parser.add_argument_group(scenario.name))
     options = parser.parse_args(words)
-    options.pairs = options.pairs or (1 if options.quick else 5)
+    options.trees = options.trees.resolve()
     options.output = options.output or options.trees / "bench"
+    options.each = None
+    for name in ("pairs", "budget"):
+        value = getattr(options, name)
+        if value is not None and value <= 0:
+            parser.error(f"--{name} must be more than 0")
+    if options.quick and options.budget is None:
+        options.budget = QUICK_MINUTES
     for name in options.names:
         if name not in scenarios.ALL:
             parser.error(f"unknown scenario '{name}'; there are "
@@ -243,31 +390,54 @@ def parse(words):
     return options
 
 
+def check(chosen, options):
+    """Fail before anything starts where the machine cannot run a scenario."""
+    need_disk(options, 3 * 1024 ** 3)
+    for scenario in chosen:
+        try:
+            scenario.check(options)
+        except BenchError as error:
+            raise BenchError(f"{scenario.name}: {error}") from None
+    client = options.trees / "stock" / "release" / "client" / "mariadb"
+    options.peers = [Peer(name, socket, client)
+                     for name, socket in options.peers]
+    for server in options.peers:
+        server.connect()
+
+
 def main():
     options = parse(sys.argv[1:])
     options.output.mkdir(parents=True, exist_ok=True)
     if options.report:
-        report.write(options.output, DOCS, list(scenarios.ALL))
-        print(f"wrote {DOCS / 'PERFORMANCE.md'}")
+        report.write(options.output, TOP / "docs", list(scenarios.ALL))
+        print(f"wrote {TOP / 'docs' / 'PERFORMANCE.md'}")
         return
-    chosen = [scenarios.ALL[name] for name in options.names]
-    free = shutil.disk_usage(options.output).free
-    if free < FREE_DISK:
-        raise BenchError(f"{free / 1024 ** 3:.1f} GiB are free in "
-                         f"{options.output}, {FREE_DISK / 1024 ** 3:.0f} are "
-                         "needed; free some, or name another --output")
-    for scenario in chosen:
-        scenario.check(options)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # For sysbench, which needs one for each connection
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    chosen = [scenarios.ALL[name] for name in options.names]
+    check(chosen, options)
+    begin = time.monotonic()
     progress = Progress()
-    for scenario in chosen:
-        run = Run(scenario, options)
-        try:
-            run.run(progress)
-        finally:
-            progress.clear()
-            stop_all()
-            run.finish()
+    try:
+        for number, scenario in enumerate(chosen):
+            seconds = None
+            if options.budget:
+                progress.end = begin + 60 * options.budget
+                seconds = ((progress.end - time.monotonic()) * scenario.weight
+                           / sum(s.weight for s in chosen[number:]))
+            run = Run(scenario, options, progress)
+            try:
+                run.run(seconds)
+            finally:
+                progress.clear()
+                stop_all()
+                run.finish()
+    finally:
+        for server in options.peers:
+            server.clean_up()
+    print(f"{(time.monotonic() - begin) / 60:.1f} minutes")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,9 @@ from .statistics import median, ratio_of_pairs
 VARIANTS = ("stock", "patched")
 # Middle tones, readable on a light and on a dark page
 COLOURS = {"stock": "#8a8a8a", "patched": "#2f8fd0"}
+PEERS = ("#c07a2c", "#5f9e50", "#a35fb0")
 TEXT = "#808080"
+FULL = 5                        # pairs of a full run, at least
 
 
 def number(value):
@@ -18,28 +20,59 @@ def number(value):
     return f"{value:.3g}"
 
 
-def plot(data, path):
-    """Horizontal bars, a pair for each cell; an SVG without a background."""
+def style():
+    """matplotlib, told to draw for light and dark pages."""
     import matplotlib
     matplotlib.use("svg")
     matplotlib.rcParams.update({
         "svg.hashsalt": "table-cache", "svg.fonttype": "none",
         "text.color": TEXT, "axes.labelcolor": TEXT, "axes.edgecolor": TEXT,
+        "axes.titlecolor": TEXT, "axes.titlesize": 9,
         "xtick.color": TEXT, "ytick.color": TEXT, "font.size": 9})
     from matplotlib import pyplot
+    return pyplot
 
-    cells = [cell for cell in data["cells"]
-             if all(cell["values"][variant] for variant in VARIANTS)]
-    figure, axes = pyplot.subplots(figsize=(8, 0.8 + 0.34 * len(cells)))
-    for offset, variant in zip((0.2, -0.2), VARIANTS):
-        middle = [median(cell["values"][variant]) for cell in cells]
-        spread = [[m - min(cell["values"][variant])
-                   for m, cell in zip(middle, cells)],
-                  [max(cell["values"][variant]) - m
-                   for m, cell in zip(middle, cells)]]
-        axes.barh([-index + offset for index in range(len(cells))], middle,
-                  height=0.38, color=COLOURS[variant], label=variant,
-                  xerr=spread, ecolor=TEXT)
+
+def complete(data):
+    """The cells that were measured on both."""
+    return [cell for cell in data["cells"]
+            if all(cell["values"][variant] for variant in VARIANTS)]
+
+
+def names(data):
+    """stock, patched and the peers that there are."""
+    found = dict.fromkeys(VARIANTS)
+    for cell in data["cells"]:
+        found.update(dict.fromkeys(name for name, values
+                                   in cell["values"].items() if values))
+    return list(found)
+
+
+def spread(values):
+    """Distances of the lowest and the highest from the median."""
+    middle = median(values)
+    return middle - min(values), max(values) - middle
+
+
+def colour(name, index):
+    return COLOURS.get(name, PEERS[index % len(PEERS)])
+
+
+def bars(pyplot, data):
+    """A bar for each cell and server."""
+    cells, servers = complete(data), names(data)
+    figure, axes = pyplot.subplots(
+        figsize=(8, 0.8 + 0.17 * len(servers) * len(cells)))
+    height = 0.8 / len(servers)
+    for number, name in enumerate(servers):
+        have = [(index, cell["values"][name]) for index, cell
+                in enumerate(cells) if cell["values"].get(name)]
+        axes.barh([-index + 0.4 - height * (number + 0.5)
+                   for index, _ in have],
+                  [median(values) for _, values in have],
+                  height=height, color=colour(name, number), label=name,
+                  xerr=list(zip(*(spread(values) for _, values in have))),
+                  ecolor=TEXT)
     axes.set_yticks([-index for index in range(len(cells))],
                     [cell["label"] for cell in cells])
     better = "more" if data["higher_is_better"] else "less"
@@ -47,50 +80,112 @@ def plot(data, path):
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     axes.legend(frameon=False)
+    return figure
+
+
+def lines(pyplot, data):
+    """A line for each server, over the cells' value of x, in panels."""
+    x, by = data["plot"]["x"], data["plot"].get("panel", ())
+    panels = {}
+    for cell in complete(data):
+        panels.setdefault(tuple(cell[key] for key in by), []).append(cell)
+    columns = min(len(panels), 3)
+    rows = -(-len(panels) // columns)
+    figure, grid = pyplot.subplots(rows, columns, squeeze=False,
+                                   figsize=(8, 0.6 + 2.2 * rows))
+    for axes in grid.flat[len(panels):]:
+        axes.set_visible(False)
+    for axes, (values, cells) in zip(grid.flat, panels.items()):
+        for number, name in enumerate(names(data)):
+            have = [(cell[x], cell["values"][name]) for cell in cells
+                    if cell["values"].get(name)]
+            if have:
+                axes.errorbar(
+                    [at for at, _ in have],
+                    [median(found) for _, found in have],
+                    yerr=list(zip(*(spread(found) for _, found in have))),
+                    color=colour(name, number), label=name, marker="o",
+                    markersize=3, linewidth=1.2, elinewidth=0.8)
+        axes.set_title(", ".join(
+            str(value) if isinstance(value, str) else f"{key}: {value}"
+            for key, value in zip(by, values)))
+        axes.set_xscale("log", base=2)
+        ticks = sorted({cell[x] for cell in cells})
+        axes.set_xticks(ticks, [f"{tick}" for tick in ticks],
+                        rotation=45 if len(ticks) > 4 else 0)
+        axes.minorticks_off()
+        axes.set_ylim(0, 1.05 * axes.get_ylim()[1])
+        axes.set_xlabel(data["plot"].get("xlabel", x))
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+    grid.flat[0].legend(frameon=False)
+    if data["unit"] != "as named":
+        figure.supylabel(data["unit"], fontsize=9)
+    return figure
+
+
+def plot(data, path):
+    """An SVG without a background."""
+    pyplot = style()
+    figure = (lines if data.get("plot") else bars)(pyplot, data)
     figure.tight_layout()
     figure.savefig(path, transparent=True, metadata={"Date": None})
     pyplot.close(figure)
-    text = path.read_text()
+    text = "\n".join(line.rstrip() for line in path.read_text().splitlines())
     path.write_text(text.replace(
-        "<svg ", "<!-- SPDX-License-Identifier: GPL-2.0-only -->\n<svg ", 1))
+        "<svg ", "<!-- SPDX-License-Identifier: GPL-2.0-only -->\n<svg ", 1)
+        + "\n")
 
 
 def section(data):
     """The lines of one scenario."""
     machine = data["machine"]
-    lines = [f"## {data['title']}", "", f"`BUILD/bench {data['scenario']}`, "
-             f"after: {data['source']}.", "", data["question"], "",
-             data["method"], "",
-             f"![{data['title']}](performance/{data['scenario']}.svg)", "",
-             f"| {data['unit']} | stock | patched | ratio | spread | pairs |",
-             "|---|---:|---:|---:|---:|---:|"]
-    for cell in data["cells"]:
+    peers = names(data)[len(VARIANTS):]
+    result = [f"## {data['title']}", "", f"`BUILD/bench {data['scenario']}`, "
+              f"after: {data['source']}.", "", data["question"], "",
+              data["method"], "",
+              f"![{data['title']}](performance/{data['scenario']}.svg)", "",
+              f"| {data['unit']} | stock | patched | ratio | spread | pairs |"
+              + "".join(f" {peer} |" for peer in peers),
+              "|---" + "|---:" * (5 + len(peers)) + "|"]
+    for cell in complete(data):
         values = cell["values"]
-        if not all(values[variant] for variant in VARIANTS):
-            continue
         ratio = ratio_of_pairs(values["stock"], values["patched"])
         shown = ([f"{ratio['median']:.2f}",
                   f"{ratio['low']:.2f} to {ratio['high']:.2f}",
                   str(ratio["pairs"])] if ratio else ["-", "-", "-"])
-        lines.append("| " + " | ".join(
+        shown += [number(median(values[peer])) if values.get(peer) else "-"
+                  for peer in peers]
+        result.append("| " + " | ".join(
             [cell["label"]] + [number(median(values[v])) for v in VARIANTS]
             + shown) + " |")
-    lines += [""] + [f"- {remark}" for remark in data["remarks"]]
-    lines += ["", f"Measured {data['date']} on {machine['cpus']} CPUs "
-              f"({machine['cpu']}), {machine['memory_GiB']} GiB, Linux "
-              f"{machine['kernel']}; "
-              + ", ".join(f"{variant}: {version}" for variant, version
-                          in sorted(data["versions"].items()))
-              + ("" if data["pairs"] >= 5 else
-                 f"; {data['pairs']} pairs only, not a full run") + ".", ""]
-    return lines
+    if data["remarks"]:
+        result += ["", *(f"- {remark}" for remark in data["remarks"])]
+    absent = [cell["label"] for cell in data["cells"]
+              if cell not in complete(data)]
+    if absent:
+        result += ["", "Not measured: " + "; ".join(absent) + "."]
+    if data.get("caveat"):
+        result += ["", "What the numbers do not show: " + data["caveat"]]
+    taken = min((len(cell["values"][variant]) for cell in complete(data)
+                 for variant in VARIANTS), default=0)
+    facts = [f"Measured {data['date']} on {machine['cpus']} CPUs "
+             f"({machine['cpu']}), {machine['memory_GiB']} GiB, Linux "
+             f"{machine['kernel']}"]
+    facts += [f"{name} {version}" for name, version
+              in sorted(data["versions"].items())]
+    facts += [machine[key] if key == "sysbench" else f"revision {machine[key]}"
+              for key in ("sysbench", "revision") if machine.get(key)]
+    if taken < FULL:
+        facts.append(f"{taken} pair{'s' * (taken != 1)} only, not a full run")
+    return result + ["", "; ".join(facts) + ".", ""]
 
 
-def write(output, docs, names):
+def write(output, docs, scenarios):
     """Write the report from output/NAME.json of each name that is there."""
     plots = docs / "performance"
     plots.mkdir(parents=True, exist_ok=True)
-    lines = ["<!-- SPDX-License-Identifier: GPL-2.0-only -->",
+    text = ["<!-- SPDX-License-Identifier: GPL-2.0-only -->",
              "# Performance, stock against patched", "",
              "Written by `BUILD/bench --report` from the raw data of the "
              "benchmarks. Both servers",
@@ -99,10 +194,11 @@ def write(output, docs, names):
              "ratio is the median over the pairs of patched / stock; the "
              "spread is the lowest and",
              "the highest of them. `BUILD/bench` repeats all of it.", ""]
-    for name in names:
+    for name in scenarios:
         file = output / f"{name}.json"
         if file.exists():
             data = json.loads(file.read_text())
-            plot(data, plots / f"{name}.svg")
-            lines += section(data)
-    (docs / "PERFORMANCE.md").write_text("\n".join(lines).rstrip() + "\n")
+            if complete(data):
+                plot(data, plots / f"{name}.svg")
+                text += section(data)
+    (docs / "PERFORMANCE.md").write_text("\n".join(text).rstrip() + "\n")

@@ -2,6 +2,7 @@
 """The base of all scenarios, and what several of them need."""
 
 import resource
+import shutil
 
 from .servers import BenchError
 
@@ -15,6 +16,13 @@ class Scenario:
     higher_is_better = True
     both_running = False
     needs_servers = True
+    pairs = 5                   # of a full run
+    weight = 1                  # share of --budget
+    peers = True                # a peer needs to run statements only
+    caveat = ""                 # what the numbers do not show
+    # None: a bar for each cell; else lines over the cells' value of "x", in
+    # panels by their value of "panel"
+    plot = None
 
     @staticmethod
     def add_arguments(parser):
@@ -27,6 +35,10 @@ class Scenario:
     @staticmethod
     def prepare(server, options, progress):
         """Needs no data."""
+
+    @staticmethod
+    def warm_up(server, options):
+        """Once after each start of a server, before it is measured."""
 
     @staticmethod
     def remarks(results, options):
@@ -55,15 +67,31 @@ def engines(text):
     return names
 
 
+def descriptor_limit():
+    """How many file descriptors a server that is started here may have."""
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    return 1 << 30 if limit == resource.RLIM_INFINITY else limit
+
+
 def need_descriptors(tables):
     """Fail unless tables MyISAM or Aria tables, two files each, can be open."""
-    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    limit = descriptor_limit()
     need = 2 * tables + RESERVED_DESCRIPTORS
-    if limit != resource.RLIM_INFINITY and need > limit:
+    if need > limit:
         raise BenchError(
             f"{tables} open tables need {need} file descriptors, this shell "
             f"may have {limit}; raise 'ulimit -Hn', or ask for at most "
             f"{(limit - RESERVED_DESCRIPTORS) // 2} tables")
+
+
+def need_disk(options, size):
+    """Fail unless the data directories may grow by so many bytes."""
+    free = shutil.disk_usage(options.trees).free
+    if free < size:
+        raise BenchError(
+            f"{size / 1024 ** 3:.1f} GiB of disk are needed, "
+            f"{free / 1024 ** 3:.1f} are free below {options.trees}; make "
+            "room, or ask for fewer tables and rows")
 
 
 def fill_cache(server, database, tables, size):

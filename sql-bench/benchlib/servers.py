@@ -4,7 +4,7 @@
 One data directory serves the stock and the patched server in turn: their
 files are the same, so neither has an advantage from how its files lie on
 disk.  All servers that were started are stopped when Python ends, whatever
-ends it, except SIGKILL.
+ends it.
 """
 
 import atexit
@@ -21,6 +21,7 @@ class BenchError(Exception):
 
 
 RUNNING = []
+SHUTDOWN_SECONDS = 300
 
 
 def stop_all():
@@ -39,6 +40,7 @@ class Server:
         self.source = tree / "source"
         self.build = tree / "release"
         self.variant = tree.name
+        self.program = str(self.build / "sql" / "mariadbd")
         self.datadir = datadir
         self.options = list(options)
         self.process = None
@@ -72,9 +74,12 @@ class Server:
         self.run_directory = tempfile.mkdtemp(prefix="tcbench-")
         log = open(f"{self.run_directory}/log", "wb")
         command = [
-            str(self.build / "sql" / "mariadbd"), "--no-defaults",
+            # Should this program be killed, the server shuts down
+            "setpriv", "--pdeathsig=TERM", self.program, "--no-defaults",
             f"--datadir={self.datadir}", f"--socket={self.socket}",
             f"--pid-file={self.run_directory}/pid", "--skip-networking",
+            # A server that starts removes what it finds of temporary tables
+            f"--tmpdir={self.run_directory}",
             f"--lc-messages-dir={self.build}/sql/share",
             f"--character-sets-dir={self.source}/sql/share/charsets",
             "--loose-skip-name-resolve", *self.options, *more_options]
@@ -93,6 +98,9 @@ class Server:
                 raise BenchError(f"the {self.variant} server did not start:\n"
                                  + text[-2000:])
             time.sleep(0.05)
+        # Answered when the start is complete. A signal to end that comes
+        # before that may be lost
+        self.sql("SELECT 1")
         return self
 
     def forget(self):
@@ -105,11 +113,23 @@ class Server:
         if not self.process:
             return
         self.process.terminate()
-        status = self.process.wait()
+        try:
+            status = self.process.wait(SHUTDOWN_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise BenchError(f"the {self.variant} server did not shut down "
+                             f"in {SHUTDOWN_SECONDS} seconds; it was killed"
+                             ) from None
         self.forget()
         if status:
             raise BenchError(f"the {self.variant} server ended with status "
                              f"{status}")
+
+    def kill(self):
+        """End it as a crash would."""
+        self.process.kill()
+        self.process.wait()
+        self.forget()
 
     def __enter__(self):
         return self.start()
@@ -145,8 +165,53 @@ class Server:
         return self.sql("SELECT VERSION()")[0][0]
 
 
-def create_tables(server, database, engine, count, progress):
-    """Make count one-column tables t1..tcount, unless they are there."""
+class Peer(Server):
+    """A server that runs already, of another make or version."""
+
+    def __init__(self, name, socket, client):
+        self.variant = name
+        self.run_directory = None
+        self.path = socket
+        self.program = str(client)
+        self.process = None
+
+    @property
+    def socket(self):
+        return self.path
+
+    def client(self, *options):
+        return [self.program, "--no-defaults", "--user=root",
+                f"--socket={self.path}", "--batch", "--skip-column-names",
+                *options]
+
+    def connect(self):
+        """Remember how it was found."""
+        try:
+            self.cache = self.sql("SELECT @@table_open_cache")[0][0]
+            self.databases = self.names()
+        except BenchError as error:
+            raise BenchError(f"--peer {self.variant}: {error}") from None
+
+    def names(self):
+        return {row[0] for row in self.sql("SHOW DATABASES")
+                if row[0].startswith("tc_")}
+
+    def clean_up(self):
+        """Leave it as it was found."""
+        self.sql(f"SET GLOBAL table_open_cache={self.cache};\n" + "".join(
+            f"DROP DATABASE `{name}`;\n"
+            for name in self.names() - self.databases))
+
+    def start(self, *_):
+        return self
+
+    def stop(self):
+        pass
+
+
+def create_tables(server, database, engine, count, progress,
+                  columns="a INT"):
+    """Make count tables t1..tcount, unless they are there."""
     have = server.sql("SELECT COUNT(*) FROM information_schema.tables "
                       f"WHERE table_schema='{database}'")
     if have == [[str(count)]]:
@@ -157,7 +222,7 @@ def create_tables(server, database, engine, count, progress):
     for first in range(1, count + 1, step):
         progress(f"creating {engine} tables", first - 1, count)
         server.sql("".join(
-            f"CREATE TABLE t{number} (a INT) ENGINE={engine};\n"
+            f"CREATE TABLE t{number} ({columns}) ENGINE={engine};\n"
             for number in range(first, min(first + step, count + 1))),
             database)
     progress(f"creating {engine} tables", count, count)

@@ -4,8 +4,12 @@
 A scenario is a class with
 
   name, title, source   where the problem was first described
-  question, method      for the report
+  question, method, caveat   for the report; caveat: what is not shown
   unit, higher_is_better
+  pairs                 of a full run
+  weight                its share of --budget
+  peers                 False: needs more of a server than statements
+  plot                  see benchlib/scenario.py
   both_running          True: stock and patched run at the same time, on data
                         directories of their own, and take turns for every
                         cell; False: one after the other on one directory
@@ -16,12 +20,17 @@ A scenario is a class with
   server_options(options)
   cells(options)        what is measured: dictionaries with a "label"
   prepare(server, options, progress)
-  measure(server, cell, options)   a number in the scenario's unit
+  warm_up(server, options)   after each start of a server
+  measure(server, cell, options)   a number in the scenario's unit, or a
+                        dictionary with a "value" and what else to keep.  With
+                        --budget, options.each is the time for it in seconds
   remarks(results, options)        sentences with what follows from the numbers
 """
 
 from .ddl_churn import DdlChurn
+from .file_fragmentation import FileFragmentation
 from .information_schema import InformationSchema
+from .innodb_open_files import InnodbOpenFiles
 from .open_tables import OpenTables
 from .sysbench_oltp import Sysbench
 from .sysbench_profile import SysbenchProfile
@@ -30,4 +39,5 @@ from .working_set import WorkingSet
 
 ALL = {scenario.name: scenario
        for scenario in (OpenTables, TableCache, Sysbench, SysbenchProfile,
-                         InformationSchema, WorkingSet, DdlChurn)}
+                        InnodbOpenFiles, FileFragmentation,
+                        InformationSchema, WorkingSet, DdlChurn)}

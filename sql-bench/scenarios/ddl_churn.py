@@ -5,9 +5,17 @@ from benchlib.scenario import Scenario, fill_cache, need_descriptors
 from benchlib.servers import create_tables
 from benchlib.statistics import median
 
-CACHE = 8192                    # table_open_cache
 DATABASES = 3
 TABLES = 300                    # a database
+
+
+def cache(options):
+    """table_open_cache, and as many other tables."""
+    return 2048 if options.quick else 8192
+
+
+def others(options):
+    return f"tc_churn_others_{cache(options)}"
 
 
 class DdlChurn(Scenario):
@@ -18,33 +26,43 @@ class DdlChurn(Scenario):
                 "tables fill the table cache?")
     method = (f"{DATABASES} databases of {TABLES} MyISAM tables are created, "
               "get a row a table, and are dropped: with an empty cache and "
-              f"with {CACHE} other MyISAM tables open.")
+              "with 8192 other MyISAM tables open (--quick: 2048).")
+    weight = 2
+    caveat = ("One connection. The file system's own cost of creating and "
+              "removing files is most of the time, and varies.")
     unit = "s"
     higher_is_better = False
 
     @staticmethod
     def check(options):
-        need_descriptors(CACHE)
+        need_descriptors(cache(options))
 
     @staticmethod
     def server_options(options):
-        return [f"--table-open-cache={CACHE}", "--open-files-limit=1048576"]
+        return [f"--table-open-cache={cache(options)}",
+                "--open-files-limit=1048576"]
 
     @staticmethod
     def cells(options):
         return [{"label": "empty cache", "full": False},
-                {"label": f"{CACHE} tables open", "full": True}]
+                {"label": f"{cache(options)} tables open", "full": True}]
 
     @staticmethod
     def prepare(server, options, progress):
-        create_tables(server, "tc_churn_others", "myisam", CACHE, progress)
+        create_tables(server, others(options), "myisam", cache(options),
+                      progress)
 
     @staticmethod
     def measure(server, cell, options):
+        # Of a measurement that was interrupted
+        server.sql("".join(f"DROP DATABASE IF EXISTS tc_churn{database};\n"
+                           for database in range(DATABASES)))
         if cell["full"]:
-            fill_cache(server, "tc_churn_others", CACHE, CACHE)
+            fill_cache(server, others(options), cache(options),
+                       cache(options))
         else:
-            server.sql(f"SET GLOBAL table_open_cache={CACHE}; FLUSH TABLES")
+            server.sql(f"SET GLOBAL table_open_cache={cache(options)}; "
+                       "FLUSH TABLES")
         statements = []
         for database in range(DATABASES):
             statements.append(f"CREATE DATABASE tc_churn{database}; "

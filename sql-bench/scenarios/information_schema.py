@@ -5,7 +5,12 @@ from benchlib.scenario import Scenario, engines, fill_cache, need_descriptors
 from benchlib.servers import create_tables
 from benchlib.statistics import median
 
-SMALL, LARGE = 64, 8192         # table_open_cache
+# table_open_cache
+SMALL = 64
+
+
+def large(options):
+    return 2048 if options.quick else 8192
 
 
 class InformationSchema(Scenario):
@@ -18,6 +23,9 @@ class InformationSchema(Scenario):
     method = ("SELECT COUNT(*), SUM(data_length+index_length) FROM "
               "information_schema.tables over one schema of many one-column "
               "tables, after the cache was filled with tables of it.")
+    weight = 3
+    caveat = ("One query at a time on an idle server. What such a query does "
+              "to others is the next experiment.")
     unit = "s"
     higher_is_better = False
 
@@ -25,39 +33,44 @@ class InformationSchema(Scenario):
     def add_arguments(parser):
         parser.add_argument("--is-tables", type=int,
                             help="number of tables in the schema (default "
-                            "20000; quick 10000)")
+                            "20000; quick 3000)")
         parser.add_argument("--is-engines", default="myisam,aria,innodb",
                             help="engines (default %(default)s)")
 
     @staticmethod
     def tables(options):
-        return options.is_tables or (10000 if options.quick else 20000)
+        return options.is_tables or (3000 if options.quick else 20000)
+
+    @classmethod
+    def database(cls, engine, options):
+        """That of open-tables, if it has as many tables."""
+        return f"tc_{engine}_{cls.tables(options)}"
 
     @classmethod
     def check(cls, options):
         engines(options.is_engines)
-        need_descriptors(LARGE)
+        need_descriptors(large(options))
 
     @staticmethod
     def server_options(options):
-        return [f"--table-open-cache={LARGE}", "--open-files-limit=1048576"]
+        return [f"--table-open-cache={large(options)}", "--open-files-limit=1048576"]
 
     @staticmethod
     def cells(options):
         return [{"label": f"{engine}, table_open_cache={cache}",
                  "engine": engine, "cache": cache}
                 for engine in engines(options.is_engines)
-                for cache in (SMALL, LARGE)]
+                for cache in (SMALL, large(options))]
 
     @classmethod
     def prepare(cls, server, options, progress):
         for engine in engines(options.is_engines):
-            create_tables(server, f"tc_{engine}", engine, cls.tables(options),
-                          progress)
+            create_tables(server, cls.database(engine, options), engine,
+                          cls.tables(options), progress)
 
     @classmethod
     def measure(cls, server, cell, options):
-        database = f"tc_{cell['engine']}"
+        database = cls.database(cell["engine"], options)
         if cell["engine"] == "innodb":
             # First touch loads InnoDB's dictionary
             cls.query(server, database)
@@ -80,11 +93,11 @@ class InformationSchema(Scenario):
             parts = []
             for engine in engines(options.is_engines):
                 small = times[engine, SMALL].get(variant, [])
-                large = times[engine, LARGE].get(variant, [])
+                large = times[engine, large(options)].get(variant, [])
                 if small and large:
                     ratio = median([b / a for a, b in zip(small, large)])
                     parts.append(f"{engine} {ratio:.2f}")
             if parts:
-                said.append(f"{variant}: time with {LARGE} as a multiple of "
+                said.append(f"{variant}: time with {large(options)} as a multiple of "
                             f"the time with {SMALL}: " + ", ".join(parts))
         return said

@@ -1,32 +1,40 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Bug 33948, by CPU time: what the table cache costs a busy server."""
 
-import shutil
-import subprocess
 import tempfile
+import time
 
-from benchlib import sysbench
+from benchlib import profile, sysbench
 from benchlib.scenario import integers
-from benchlib.servers import BenchError
+from benchlib.statistics import median
 
-from .sysbench_oltp import ROWS, Sysbench
+from .sysbench_oltp import Sysbench, plural
 
-# Everything that these call counts, too: the locks that they take
-FUNCTIONS = ("tc_acquire_table", "tc_release_table", "tc_add_table")
-SAMPLES_A_SECOND = 199          # each CPU; not in step with the clock tick
-STACK_BYTES = 8192              # copied for each sample, unwound afterwards
+# The table cache as the rest of the server sees it. What these call counts
+# for them: the core's functions, and the locks.
+FUNCTIONS = ("tdc_acquire_share", "tdc_release_share", "tc_acquire_table",
+             "tc_release_table", "tc_add_table", "tc_is_for_schema")
+WARM = 2                        # seconds before those that count
+SECONDS = 5
 
 
 class SysbenchProfile(Sysbench):
     name = "sysbench-profile"
     title = "Share of the server's CPU time spent in the table cache"
-    question = ("How much of the CPU goes into taking TABLEs from the table "
-                "cache and giving them back, and into the locks for that?")
+    question = ("How much of the CPU goes into finding a table's definition, "
+                "taking a TABLE from the table cache and giving it back, and "
+                "into the locks for that?")
     method = ("perf samples the server during oltp_point_select on one table; "
-              "counted are the samples with one of "
-              + ", ".join(FUNCTIONS) + " on their stack.")
+              "counted are samples in " + ", ".join(FUNCTIONS) + " and what "
+              "they call; tc_is_for_schema is the patched server's only.")
+    caveat = ("A share of CPU time says nothing about time spent waiting. "
+              "perf's own sampling costs both servers the same.")
     unit = "% of samples"
     higher_is_better = False
+    weight = 3
+    pairs = 5
+    peers = False
+    plot = {"x": "threads"}
 
     @staticmethod
     def add_arguments(parser):
@@ -34,68 +42,53 @@ class SysbenchProfile(Sysbench):
                             help="numbers of threads (default 1,16,64,256; "
                             "quick 1,64)")
 
-    @staticmethod
-    def settings(options):
-        threads = integers(options.profile_threads or
-                           ("1,64" if options.quick else "1,16,64,256"))
-        return threads, [1], 5
+    @classmethod
+    def threads(cls, options):
+        return integers(options.profile_threads or
+                        ("1,64" if options.quick else "1,16,64,256"))
+
+    @classmethod
+    def tables(cls, options):
+        return [1]
 
     @classmethod
     def check(cls, options):
-        sysbench.require()
-        cls.settings(options)
-        if not shutil.which("perf"):
-            raise BenchError("perf is missing; apt-get install linux-perf, or "
-                             "name the scenarios that you want")
+        super().check(options)
+        profile.require()
 
     @classmethod
     def cells(cls, options):
-        return [{"label": f"{users} thread{'s' * (users > 1)}",
-                 "threads": users} for users in cls.settings(options)[0]]
+        return [{"label": plural(users, "thread"), "threads": users}
+                for users in cls.threads(options)]
 
     @classmethod
     def measure(cls, server, cell, options):
-        _, _, seconds = cls.settings(options)
-
-        def load(length):
-            return sysbench.run(server, "oltp_point_select", "tc_oltp1",
-                                cell["threads"], seconds=length, tables=1,
-                                table_size=ROWS)
-        load(2)
+        program = profile.Program(server.process.pid, server.program,
+                                  FUNCTIONS)
         with tempfile.TemporaryDirectory() as work:
-            recorder = subprocess.Popen(
-                ["perf", "record", "--quiet", f"--freq={SAMPLES_A_SECOND}",
-                 f"--call-graph=dwarf,{STACK_BYTES}",
-                 f"--pid={server.process.pid}", f"--output={work}/perf.data",
-                 "--", "sleep", str(seconds)],
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            load(seconds + 1)
-            recorder.wait()
-            return cls.share(f"{work}/perf.data")
-
-    @staticmethod
-    def share(data):
-        """Percentage of samples that have one of FUNCTIONS on their stack."""
-        total = counted = 0
-        with subprocess.Popen(
-                ["perf", "script", "--input", data, "--fields", "ip,sym",
-                 "--no-inline"],
-                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                text=True) as script:
-            stack = []
-            for line in script.stdout:
-                words = line.split()
-                if words:
-                    stack.append(words[1] if len(words) > 1 else "")
-                elif stack:
-                    total += 1
-                    counted += any(symbol.startswith(FUNCTIONS)
-                                   for symbol in stack)
-                    stack = []
-        if total < 100:
-            raise BenchError(f"perf took {total} samples only")
-        return 100.0 * counted / total
+            file = f"{work}/perf.data"
+            with sysbench.running(
+                    server, "oltp_point_select", cls.database(options, 1),
+                    cell["threads"], seconds=WARM + SECONDS + 1, tables=1,
+                    table_size=cls.rows(options), rand_type="uniform"):
+                time.sleep(WARM)
+                profile.record(server.process.pid, SECONDS, file)
+            share, functions = profile.shares(
+                profile.stacks(file), FUNCTIONS, program.called)
+        program.close()
+        return {"value": share, "functions": functions}
 
     @staticmethod
     def remarks(results, options):
-        return []
+        """The functions one by one, at most threads."""
+        cell = results[-1][0]
+        said = []
+        for variant, details in sorted(cell.get("details", {}).items()):
+            parts = [(median([detail["functions"].get(name, 0)
+                              for detail in details]), name)
+                     for name in FUNCTIONS]
+            said.append(f"{variant}, {cell['label']}: "
+                        + ", ".join(f"{name} {part:.2f} %"
+                                    for part, name in sorted(parts)[::-1]
+                                    if part))
+        return said

@@ -20,8 +20,13 @@ class TableCache(Scenario):
               "as fast as they can, on one share and on 1000; 'stock' is its "
               "model of MariaDB's instances. With 'touch', a thread writes to "
               "4 KiB of each object that it gets, as a statement does.")
+    caveat = ("'stock' is a model of MariaDB's lists and locks, not its code. "
+              "Threads that do nothing else meet more often than those of a "
+              "server do.")
     unit = "pairs/s"
     needs_servers = False
+    peers = False
+    plot = {"x": "threads", "panel": ("touch", "shares")}
 
     @staticmethod
     def add_arguments(parser):

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""MySQL file system fragmentation benchmarks: many files that grow at once."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+from benchlib import sysbench
+from benchlib.scenario import (Scenario, engines, integers, need_disk)
+from benchlib.servers import BenchError, create_tables
+
+CONNECTIONS = 4
+BYTES = 1000                    # of a row, about
+DATA_FILES = {"myisam": "MYD", "aria": "MAD", "innodb": "ibd"}
+INSERT, EXTENT, SCAN = ("rows/s inserted", "KiB in an extent",
+                        "rows/s scanned, cold")
+
+
+class FileFragmentation(Scenario):
+    name = "file-fragmentation"
+    title = "Rows inserted at random into 1 to 10,000 tables"
+    source = "MySQL file system fragmentation benchmarks"
+    question = ("What do many files that grow at the same time cost: when "
+                "they are written, in their layout on disk, and when they "
+                "are read again?")
+    method = (f"{CONNECTIONS} connections insert rows of {BYTES} bytes into "
+              "new tables at random, with table_open_cache=64. Then the "
+              "server stops, filefrag counts extents, the files leave the "
+              "page cache, and after a start all tables are read in turn.")
+    caveat = ("The file system decides about the layout, and how full it is "
+              "matters. Only the files' pages leave the page cache, directory "
+              "entries do not; the disk's own cache may still have them. The "
+              "original let the data grow beyond memory.")
+    unit = "as named"
+    peers = False
+    weight = 6
+    plot = {"x": "tables", "xlabel": "tables",
+            "panel": ("engine", "what")}
+
+    @staticmethod
+    def add_arguments(parser):
+        parser.add_argument("--frag-tables", default=None,
+                            help="numbers of tables (default "
+                            "1,10,100,1000,10000; quick 1,100)")
+        parser.add_argument("--frag-rows", type=int,
+                            help="rows in all tables together (default "
+                            "20000; quick 5000)")
+        parser.add_argument("--frag-engines", default="myisam,aria,innodb",
+                            help="engines (default %(default)s)")
+
+    @staticmethod
+    def rows(options):
+        return options.frag_rows or (5000 if options.quick else 20000)
+
+    @staticmethod
+    def counts(options):
+        return integers(options.frag_tables or
+                        ("1,100" if options.quick
+                         else "1,10,100,1000,10000"))
+
+    @staticmethod
+    def filefrag():
+        path = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+        return shutil.which("filefrag", path=path)
+
+    @classmethod
+    def check(cls, options):
+        sysbench.require()
+        engines(options.frag_engines)
+        if not cls.filefrag():
+            raise BenchError("filefrag is missing; apt-get install e2fsprogs")
+        need_disk(options, 3 * cls.rows(options) * BYTES
+                  + 200 * 1024 * max(cls.counts(options)) + 2 * 1024 ** 3)
+
+    @staticmethod
+    def server_options(options):
+        # Creating the tables is not measured
+        return ["--table-open-cache=64", "--table-definition-cache=40000",
+                "--open-files-limit=1048576", "--sync-frm=0",
+                "--innodb-flush-log-at-trx-commit=2",
+                "--innodb-flush-method=O_DIRECT",
+                "--innodb-buffer-pool-size=128M"]
+
+    @classmethod
+    def cells(cls, options):
+        return [{"label": f"{what}, {engine}, {count} "
+                          f"table{'s' * (count > 1)}",
+                 "what": what, "engine": engine, "tables": count}
+                for engine in engines(options.frag_engines)
+                for count in cls.counts(options)
+                for what in (INSERT, EXTENT, SCAN)]
+
+    @classmethod
+    def measure(cls, server, cell, options):
+        database = "tc_fragments"
+        if cell["what"] == INSERT:
+            server.sql(f"DROP DATABASE IF EXISTS {database}")
+            create_tables(server, database, cell["engine"], cell["tables"],
+                          lambda *_: None, "a INT, b TEXT")
+            return sysbench.run(server, "insert_rows", database, CONNECTIONS,
+                                events=cls.rows(options), bytes=BYTES,
+                                tables=cell["tables"])["rate"]
+        files = sorted((server.datadir / database).glob(
+            "*." + DATA_FILES[cell["engine"]]))
+        if cell["what"] == EXTENT:
+            server.stop()           # writes all that is to be written
+            os.sync()
+            extents = cls.extents(files)
+            size = sum(file.stat().st_blocks for file in files) * 512
+            server.start()
+            return {"value": size / 1024 / extents,
+                    "extents_in_a_file": extents / len(files)}
+        server.stop()
+        os.sync()
+        for file in files:
+            forget(file)
+        server.start()
+        seconds = server.timed("".join(
+            f"SELECT COUNT(b) FROM t{number};\n"
+            for number in range(1, cell["tables"] + 1)), database)
+        server.sql(f"DROP DATABASE {database}")
+        return cls.rows(options) / seconds
+
+    @classmethod
+    def extents(cls, files):
+        total = 0
+        for first in range(0, len(files), 500):
+            done = subprocess.run(
+                [cls.filefrag(), *files[first:first + 500]],
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                check=False)
+            if done.returncode:
+                raise BenchError("filefrag failed, maybe the file system "
+                                 f"cannot tell extents:\n{done.stdout[-500:]}")
+            total += sum(map(int, re.findall(r"(?m): (\d+) extents? found$",
+                                             done.stdout)))
+        return max(total, 1)
+
+def forget(file: pathlib.Path):
+    """Take a file that was synced out of the page cache."""
+    descriptor = os.open(file, os.O_RDONLY)
+    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(descriptor)

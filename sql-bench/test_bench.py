@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Tests of what the benchmarks compute; no server is started."""
+
+import contextlib
+import io
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+sys.dont_write_bytecode = True
+
+import bench                                            # noqa: E402
+import scenarios                                        # noqa: E402
+from benchlib import profile, report, sysbench          # noqa: E402
+from benchlib.scenario import integers                  # noqa: E402
+from benchlib.servers import BenchError, Server         # noqa: E402
+from benchlib.statistics import (geometric_mean,        # noqa: E402
+                                 ratio_of_pairs)
+
+SYSBENCH = """\
+SQL statistics:
+    transactions:                        1500   (123.45 per sec.)
+General statistics:
+    total time:                          2.5000s
+         95th percentile:                       61.08
+opened 3
+opened 4
+"""
+
+
+def parse(*words):
+    return bench.parse(["--trees", "/nonexistent", *words])
+
+
+def data(**more):
+    """What a run keeps, of one scenario with one cell."""
+    return dict({"scenario": "s", "title": "T", "source": "S",
+                 "question": "Q?", "method": "M.", "caveat": "C.",
+                 "unit": "u", "plot": None, "higher_is_better": True,
+                 "date": "D", "versions": {}, "remarks": [],
+                 "machine": {"cpus": 2, "cpu": "c", "memory_GiB": 1,
+                             "kernel": "k"},
+                 "cells": [{"label": "one", "values":
+                            {"stock": [1.0], "patched": [3.0]}},
+                           {"label": "two", "values":
+                            {"stock": [1.0], "patched": []}}]}, **more)
+
+
+class StatisticsTest(unittest.TestCase):
+    def test_ratio_is_of_pairs_not_of_medians(self):
+        ratio = ratio_of_pairs([1.0, 10.0, 100.0], [2.0, 10.0, 50.0])
+        self.assertEqual((ratio["low"], ratio["median"], ratio["high"],
+                          ratio["pairs"]), (0.5, 1.0, 2.0, 3))
+
+    def test_pair_that_is_not_complete_does_not_count(self):
+        self.assertEqual(ratio_of_pairs([1.0, 1.0], [2.0])["pairs"], 1)
+        self.assertIsNone(ratio_of_pairs([1.0], []))
+
+    def test_geometric_mean(self):
+        self.assertAlmostEqual(geometric_mean([0.5, 2.0]), 1.0)
+
+
+class SysbenchTest(unittest.TestCase):
+    def test_rate_is_of_the_total_time(self):
+        found = sysbench.read("x", SYSBENCH)
+        self.assertEqual(found, {"rate": 600.0, "events": 1500, "p95": 61.08,
+                                 "opened": 7})
+
+    def test_output_without_rate_is_an_error(self):
+        with self.assertRaises(BenchError):
+            sysbench.read("x", "FATAL: something")
+
+
+class ProfileTest(unittest.TestCase):
+    def test_function_on_the_stack_counts_once(self):
+        samples = 50 * [[(1, "lock"), (2, "tc_b"), (3, "tc_a"), (4, "main")],
+                        [(5, "other"), (4, "main")]]
+        share, each = profile.shares(samples, ("tc_a", "tc_b"),
+                                     lambda address: None)
+        self.assertEqual((share, each), (50.0, {"tc_a": 50.0}))
+
+    def test_tail_call_counts_for_the_function_that_was_called(self):
+        # main called tc_a, which went on to lock by a jump
+        samples = 100 * [[(1, "lock"), (9, "main")]]
+        self.assertEqual(
+            profile.shares(samples, ("tc_a",), {1: "tc_a", 9: "tc_a"}.get),
+            (100.0, {"tc_a": 100.0}))
+
+    def test_longer_name_and_too_few_samples(self):
+        stack = [(1, "tc_a_more"), (2, "main")]
+        self.assertEqual(profile.shares(100 * [stack], ("tc_a",),
+                                        lambda address: None)[0], 0.0)
+        with self.assertRaises(BenchError):
+            profile.shares(99 * [stack], ("tc_a",), lambda address: None)
+
+    def test_call_before_a_return_address_is_decoded(self):
+        program = profile.Program.__new__(profile.Program)
+        # mapped from 0x5000, of offset 0x10; the call ends at 0x5000 + 8
+        program.maps = [(0x5000, 0x6000, 0x10)]
+        program.functions = {0x5008 - 0x700: "tc_a"}
+        program.file = io.BytesIO(0x13 * b"\0" + b"\xe8"
+                                  + struct.pack("<i", -0x700) + 9 * b"\0")
+        self.assertEqual(program.called(0x5008), "tc_a")
+        self.assertIsNone(program.called(0x5009))
+        self.assertIsNone(program.called(0x9000))
+
+
+class OptionsTest(unittest.TestCase):
+    def fails(self, *words):
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            with self.assertRaises(SystemExit) as raised:
+                parse(*words)
+        self.assertEqual(raised.exception.code, 2)
+        return said.getvalue()
+
+    def test_unknown_scenario_names_those_that_there_are(self):
+        said = self.fails("nothing")
+        for name in scenarios.ALL:
+            self.assertIn(name, said)
+
+    def test_values_that_make_no_sense(self):
+        self.fails("--pairs=0")
+        self.fails("--budget=0")
+        self.fails("--peer=name-only")
+        self.fails("--peer=stock=/socket")
+        with self.assertRaises(BenchError):
+            integers("64,x")
+
+    def test_quick_is_bounded(self):
+        self.assertEqual(parse("--quick").budget, bench.QUICK_MINUTES)
+        self.assertIsNone(parse().budget)
+
+    def test_cache_beyond_descriptors_is_refused(self):
+        options = parse("--cache=100000000", "open-tables")
+        with self.assertRaises(BenchError) as raised:
+            scenarios.ALL["open-tables"].check(options)
+        self.assertIn("ulimit -Hn", str(raised.exception))
+
+
+class ScenariosTest(unittest.TestCase):
+    def test_cells_have_labels_of_their_own_and_what_plots_need(self):
+        for words in ((), ("--quick",)):
+            options = parse(*words)
+            for name, scenario in scenarios.ALL.items():
+                cells = scenario.cells(options)
+                labels = [cell["label"] for cell in cells]
+                self.assertEqual(len(labels), len(set(labels)), name)
+                plot = scenario.plot or {"x": "label"}
+                for cell in cells:
+                    for key in (plot["x"], *plot.get("panel", ())):
+                        self.assertIn(key, cell, name)
+
+    def test_every_scenario_says_what_it_asks_and_does_not_show(self):
+        for name, scenario in scenarios.ALL.items():
+            self.assertEqual(scenario.name, name)
+            for text in (scenario.title, scenario.source, scenario.question,
+                         scenario.method, scenario.caveat, scenario.unit):
+                self.assertTrue(text, name)
+
+
+class ReportTest(unittest.TestCase):
+    def test_section_tells_what_is_absent(self):
+        text = "\n".join(report.section(data()))
+        self.assertIn("| one | 1 | 3 | 3.00 | 3.00 to 3.00 | 1 |", text)
+        self.assertIn("Not measured: two.", text)
+        self.assertIn("What the numbers do not show: C.", text)
+        self.assertIn("1 pair only, not a full run", text)
+
+    def test_full_run_with_a_peer(self):
+        cell = {"label": "one", "values": {"stock": 5 * [1.0],
+                                           "patched": 5 * [2.0],
+                                           "other": 5 * [7.0]}}
+        text = "\n".join(report.section(data(cells=[cell])))
+        self.assertIn("| pairs | other |", text)
+        self.assertIn("| 2.00 to 2.00 | 5 | 7 |", text)
+        self.assertNotIn("not a full run", text)
+
+
+class ServerTest(unittest.TestCase):
+    def test_server_that_does_not_start_says_why(self):
+        with tempfile.TemporaryDirectory() as work:
+            tree = pathlib.Path(work, "stock")
+            (tree / "release" / "sql").mkdir(parents=True)
+            (tree / "data").mkdir()
+            program = tree / "release" / "sql" / "mariadbd"
+            program.write_text("#!/bin/sh\necho no such engine\nexit 1\n")
+            program.chmod(0o755)
+            with self.assertRaises(BenchError) as raised:
+                Server(tree, tree / "data").start()
+        self.assertIn("no such engine", str(raised.exception))
+
+    def test_server_ends_when_the_benchmark_is_killed(self):
+        with tempfile.TemporaryDirectory() as work:
+            tree = pathlib.Path(work, "stock")
+            for path in ("release/sql", "release/client", "data"):
+                (tree / path).mkdir(parents=True)
+            server = tree / "release" / "sql" / "mariadbd"
+            server.write_text(
+                "#!/bin/bash\ntrap 'echo ended > " + f"{work}/ended"
+                "; exit' TERM\nfor word; do case $word in --pid-file=*) "
+                "echo $$ > ${word#*=} ;; esac; done\n"
+                "while :; do sleep 0.05; done\n")
+            client = tree / "release" / "client" / "mariadb"
+            client.write_text("#!/bin/sh\n")
+            server.chmod(0o755)
+            client.chmod(0o755)
+            program = (
+                "import os, pathlib, signal, sys\n"
+                f"sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r})\n"
+                "from benchlib.servers import Server\n"
+                f"tree = pathlib.Path({str(tree)!r})\n"
+                "Server(tree, tree / 'data').start()\n"
+                "os.kill(os.getpid(), signal.SIGKILL)\n")
+            subprocess.run([sys.executable, "-c", program], check=False,
+                           env={**os.environ, "TMPDIR": work})
+            ended = pathlib.Path(work, "ended")
+            for _ in range(100):
+                if ended.exists():
+                    break
+                subprocess.run(["sleep", "0.05"], check=True)
+            self.assertTrue(ended.exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
