@@ -1,0 +1,558 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Install the package of BUILD/package over Debian's running server, and go
+back, in a Debian root of its own.
+
+  1. debootstrap makes the root; Debian's mariadb-server is installed there
+     with RocksDB, Connect and the provider plugins, and gets data of all
+     engines.
+  2. Our package is installed while the server runs.
+  3. A newer one of ours is installed over it.
+  4. Debian's mariadb-server-core takes its place again.
+  5. Ours again, then all is removed; the data stays, and Debian's server,
+     installed anew, has it.
+
+At each step: what dpkg says, SELECT VERSION(), whether the running server is
+the installed program, CHECK TABLE and checksums of all tables, the files of
+Debian's that must not change (unit, init script, configuration), and that
+tables can be written.
+
+Everything runs in name spaces of its own for mounts and processes, which end
+with this program: no mount, process or file is left, whatever ends it.  What
+was downloaded is kept in out/BASE/deploy for the next time.  A root has no
+systemd, so the service is started by its init script; the unit is compared
+with the one of Debian's package.
+
+Prints a line that begins with PASS or FAIL for each check.
+Exit status: 0 all passed, 1 something failed, 2 wrong usage.
+"""
+
+import argparse
+import hashlib
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import package
+
+SUITE = "bookworm"
+DEBIAN = ["mariadb-server", "mariadb-plugin-rocksdb", "mariadb-plugin-connect",
+          *(f"mariadb-plugin-provider-{name}"
+            for name in ("bzip2", "lz4", "lzma", "lzo", "snappy"))]
+ERROR_LOG = "/var/lib/mysql/deploy-test.err"
+# A process that does nothing but collect the status of orphans, as init does
+INIT = """
+import os, time
+while True:
+    try:
+        os.waitpid(-1, 0)
+    except ChildProcessError:
+        time.sleep(0.1)
+"""
+UNCHANGED = ("lib/systemd/system/mariadb.service",
+             "lib/systemd/system/mariadb@.service", "etc/init.d/mariadb",
+             "etc/mysql", "usr/bin/mysqld_safe", "usr/bin/mariadbd-safe")
+
+
+def mirrors():
+    """Where this machine's apt gets Debian 12 and its security updates from, or
+    what DEBIAN_MIRROR and DEBIAN_SECURITY_MIRROR say: two addresses."""
+    known = {}
+    done = subprocess.run(
+        ["apt-get", "indextargets", "--format", "$(RELEASE) $(REPO_URI)",
+         "Created-By: Packages"], stdout=subprocess.PIPE, text=True, check=False)
+    for line in done.stdout.splitlines():
+        release, _, address = line.partition(" ")
+        known.setdefault(release, address.rstrip("/"))
+    found = [os.environ.get(variable) or known.get(release)
+             for variable, release in (
+                 ("DEBIAN_MIRROR", SUITE),
+                 ("DEBIAN_SECURITY_MIRROR", f"{SUITE}-security"))]
+    if not all(found):
+        sys.exit("deploy: apt of this machine knows no mirror of Debian 12; set "
+                 "DEBIAN_MIRROR and DEBIAN_SECURITY_MIRROR to the addresses of "
+                 "Debian and of its security updates")
+    return found
+
+
+DATA = """
+INSTALL SONAME 'ha_archive';
+CREATE DATABASE shop; USE shop;
+CREATE TABLE t_innodb (i INT PRIMARY KEY, t TEXT, KEY (t(10))) ENGINE=InnoDB;
+CREATE TABLE t_innodb_compressed (i INT PRIMARY KEY, t TEXT) ENGINE=InnoDB
+  ROW_FORMAT=COMPRESSED;
+{pages}
+CREATE TABLE t_myisam (i INT PRIMARY KEY, t TEXT, FULLTEXT (t)) ENGINE=MyISAM;
+CREATE TABLE t_aria (i INT PRIMARY KEY, t TEXT, KEY (t(10))) ENGINE=Aria;
+CREATE TABLE t_aria_plain (i INT PRIMARY KEY, t TEXT) ENGINE=Aria TRANSACTIONAL=0;
+CREATE TABLE t_csv (i INT NOT NULL, t TEXT NOT NULL) ENGINE=CSV;
+CREATE TABLE t_archive (i INT, t TEXT) ENGINE=ARCHIVE;
+CREATE TABLE t_rocksdb (i INT PRIMARY KEY, t VARCHAR(500), KEY (t)) ENGINE=ROCKSDB;
+CREATE TABLE t_connect (i INT NOT NULL, t CHAR(50) NOT NULL) ENGINE=CONNECT
+  TABLE_TYPE=CSV FILE_NAME='connect.csv';
+CREATE TABLE t_part (i INT, t TEXT, KEY (i)) ENGINE=MyISAM
+  PARTITION BY HASH (i) PARTITIONS 5;
+CREATE TABLE m1 (i INT, t TEXT) ENGINE=MyISAM;
+CREATE TABLE m2 LIKE m1;
+CREATE TABLE t_merge (i INT, t TEXT) ENGINE=MERGE UNION=(m1, m2) INSERT_METHOD=LAST;
+CREATE SEQUENCE s START WITH 5;
+CREATE VIEW v AS SELECT i FROM t_innodb WHERE i < 10;
+CREATE TRIGGER tr AFTER INSERT ON m1 FOR EACH ROW INSERT INTO m2 VALUES (NEW.i, 'by trigger');
+CREATE PROCEDURE p() SELECT COUNT(*) FROM t_innodb;
+CREATE USER reader@localhost IDENTIFIED BY 'secret';
+GRANT SELECT ON shop.* TO reader@localhost;
+"""
+TABLES = ("t_innodb", "t_innodb_compressed", "t_myisam", "t_aria",
+          "t_aria_plain", "t_csv", "t_archive", "t_rocksdb", "t_connect",
+          "t_part", "m1")
+PROVIDERS = ("bzip2", "lz4", "lzma", "lzo", "snappy")
+
+
+class DeployError(Exception):
+    """What went wrong, in words for the person at the terminal."""
+
+
+def say(text):
+    print(f"-- {time.strftime('%H:%M:%S')} {text}", flush=True)
+
+
+def run(command, log, failure, **options):
+    """Run a command whose output goes to a log."""
+    with open(log, "a", encoding="utf-8") as stream:
+        print(f"\n$ {' '.join(map(str, command))}", file=stream, flush=True)
+        done = subprocess.run(command, stdin=subprocess.DEVNULL,
+                              stdout=stream, stderr=subprocess.STDOUT,
+                              check=False, **options)
+    if done.returncode:
+        tail = log.read_text(errors="replace")[-2500:]
+        raise DeployError(f"{failure}; the end of {log}:\n{tail}")
+
+
+class Root:
+    """A Debian root with name spaces of its own."""
+
+    def __init__(self, cache, log):
+        self.cache = cache
+        self.log = log
+        self.path = pathlib.Path(tempfile.mkdtemp(prefix="root-", dir=cache))
+        self.holder = None
+
+    def __enter__(self):
+        try:
+            self.unpack()
+            # What runs and is mounted in the name spaces ends with unshare,
+            # and that ends with this program
+            self.holder = subprocess.Popen(
+                ["unshare", "--mount", "--pid", "--fork", "--kill-child",
+                 sys.executable, "-c", INIT],
+                stdin=subprocess.DEVNULL, start_new_session=True,
+                preexec_fn=die_with_parent)
+            self.pid = self.child()
+            for command in (
+                    ["mount", "-t", "proc", "proc", "proc"],
+                    ["mount", "--rbind", "/dev", "dev"],
+                    ["mount", "-t", "tmpfs", "tmpfs", "run"],
+                    ["mount", "--bind", str(self.archives()),
+                     "var/cache/apt/archives"]):
+                command[-1] = str(self.path / command[-1])
+                run(["nsenter", "--mount", "--pid", f"--target={self.pid}",
+                     *command], self.log, "cannot mount")
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def archives(self):
+        path = self.cache / "archives"
+        (path / "partial").mkdir(parents=True, exist_ok=True)
+        return path
+
+    def child(self):
+        """The first process of the name space."""
+        for _ in range(100):
+            path = pathlib.Path(f"/proc/{self.holder.pid}/task/"
+                                f"{self.holder.pid}/children")
+            children = path.read_text().split()
+            if children:
+                return int(children[0])
+            time.sleep(0.05)
+        raise DeployError("unshare did not start")
+
+    def unpack(self):
+        tarball = self.cache / f"{SUITE}.tar"
+        debian, security = mirrors()
+        if not tarball.exists():
+            say(f"debootstrap {SUITE} from {debian}")
+            run(["debootstrap", "--variant=minbase", SUITE, str(self.path),
+                 debian], self.log, "debootstrap failed")
+            new = tarball.with_suffix(".new")
+            run(["tar", "-C", str(self.path), "-cf", str(new), "."],
+                self.log, "tar failed")
+            new.rename(tarball)
+        else:
+            run(["tar", "-C", str(self.path), "-xf", str(tarball)], self.log,
+                "tar failed")
+        self.path.chmod(0o755)
+        self.write("etc/apt/sources.list",
+                   f"deb {debian} {SUITE} main\n"
+                   f"deb {security} {SUITE}-security main\n")
+        if os.path.exists("/etc/resolv.conf"):
+            shutil.copyfile("/etc/resolv.conf",
+                            self.path / "etc" / "resolv.conf")
+        # Without an init system, services are started only if a policy says
+        self.write("usr/sbin/policy-rc.d", "#!/bin/sh\nexit 0\n", 0o755)
+
+    def write(self, name, text, mode=0o644):
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(mode)
+
+    def command(self, *words):
+        return ["nsenter", "--mount", "--pid", f"--target={self.pid}",
+                "chroot", str(self.path), "/usr/bin/env", "-i",
+                "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8",
+                "DEBIAN_FRONTEND=noninteractive", "HOME=/root", *words]
+
+    def do(self, *words, failure=None):
+        """Run a command in the root; its output goes to the log."""
+        run(self.command(*words), self.log,
+            failure or f"'{' '.join(words)[:100]}' failed")
+
+    def ask(self, *words, text=None, failure_is_answer=False):
+        """Run a command in the root and return what it prints."""
+        done = subprocess.run(self.command(*words), input=text or "",
+                              text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, check=False)
+        if done.returncode and not failure_is_answer:
+            raise DeployError(f"'{' '.join(words)[:100]}' failed:\n"
+                              + done.stdout[-2000:])
+        return done.stdout.strip()
+
+    def sql(self, text, database=""):
+        return self.ask("mariadb", "--batch", "--skip-column-names",
+                        *([database] if database else []), text=text)
+
+    def close(self):
+        if self.holder:
+            self.holder.kill()
+            self.holder.wait()
+            # The name space ends when its first process has
+            for _ in range(200):
+                if not os.path.exists(f"/proc/{getattr(self, 'pid', 0)}"):
+                    break
+                time.sleep(0.05)
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def __exit__(self, *_):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        self.close()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def die_with_parent():
+    """unshare, and with it the name space, ends when this program does."""
+    import ctypes
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)       # PR_SET_PDEATHSIG
+
+
+class Test:
+    def __init__(self, root, debian_version, ours):
+        self.root = root
+        self.debian_version = debian_version
+        self.ours = ours                # [(path, version)]
+        self.failures = 0
+        self.files = {}
+        self.sums = {}
+        self.rows = 0
+
+    def check(self, name, problem):
+        if problem:
+            self.failures += 1
+            print(f"FAIL {name}: {problem}", flush=True)
+        else:
+            print(f"PASS {name}", flush=True)
+
+    # ------------------------------------------------------------- the data
+
+    def fill(self):
+        """More rows in every table."""
+        first, self.rows = self.rows + 1, self.rows + 300
+        self.root.sql("".join(
+            f"INSERT INTO {table} SELECT seq, CONCAT('row ', "
+            f"MD5(seq)) FROM seq_{first}_to_{self.rows};\n"
+            for table in TABLES
+            + tuple(f"t_pages_{name}" for name in PROVIDERS)), "shop")
+
+    def create(self):
+        pages = "".join(
+            f"SET GLOBAL innodb_compression_algorithm={name};\n"
+            f"CREATE TABLE t_pages_{name} (i INT PRIMARY KEY, t TEXT) "
+            "ENGINE=InnoDB PAGE_COMPRESSED=1;\n"
+            f"INSERT INTO t_pages_{name} SELECT -seq, REPEAT('x', 500) "
+            "FROM seq_1_to_100;\n"
+            for name in PROVIDERS)
+        self.root.sql(DATA.format(pages=pages))
+        self.fill()
+
+    def checksums(self):
+        tables = self.root.sql(
+            "SELECT table_name FROM information_schema.tables WHERE "
+            "table_schema = 'shop' AND table_type IN ('BASE TABLE', "
+            "'SEQUENCE')").split()
+        text = "".join(f"CHECKSUM TABLE {table} EXTENDED;\n"
+                       f"SELECT '{table}', COUNT(*) FROM {table};\n"
+                       for table in sorted(tables))
+        return self.root.sql(text + "SHOW CREATE VIEW v; SHOW CREATE TRIGGER "
+                             "tr; SHOW GRANTS FOR reader@localhost;", "shop")
+
+    def unsound(self):
+        tables = [name for name in TABLES if name != "t_connect"]
+        tables += ["t_merge", *(f"t_pages_{name}" for name in PROVIDERS)]
+        answer = self.root.sql(
+            f"CHECK TABLE {', '.join(tables)} EXTENDED", "shop")
+        return "; ".join(
+            line for line in answer.splitlines()
+            if "\terror\t" in line
+            or ("\tstatus\t" in line and not line.endswith("\tOK")))
+
+    def digests(self):
+        """{path: checksum} of Debian's files that must not change."""
+        result = {}
+        for name in UNCHANGED:
+            path = self.root.path / name
+            files = ([path] if path.is_file()
+                     else sorted(path.rglob("*")) if path.is_dir() else [])
+            for file in files:
+                if file.is_file():
+                    result[str(file.relative_to(self.root.path))] = (
+                        hashlib.sha256(file.read_bytes()).hexdigest())
+        return result
+
+    # ------------------------------------------------------------ the checks
+
+    def remember(self):
+        self.sums = self.checksums()
+
+    def verify(self, step, version, core):
+        """After a step: the packages, the server and the data are right."""
+        root = self.root
+        states = dict(line.split("\t") for line in root.ask(
+            "dpkg-query", "--show", "--showformat",
+            "${Package}\\t${db:Status-Abbrev}${Version}\\n",
+            "*mariadb*").splitlines())
+        wrong = [f"{name} is '{states.get(name)}'" for name in
+                 (*DEBIAN, core) if not states.get(name, "").startswith("ii")]
+        other = ({package.NAME, package.REPLACED} - {core}).pop()
+        if states.get(other, "").startswith("ii"):
+            wrong.append(f"{other} is installed, too")
+        audit = root.ask("dpkg", "--audit") + root.ask(
+            "apt-get", "check", "-qq", failure_is_answer=True)
+        self.check(f"{step}: {core} and Debian's packages are installed",
+                   "; ".join(wrong) + audit)
+        answer = root.sql("SELECT VERSION()")
+        self.check(f"{step}: SELECT VERSION() is {version}",
+                   None if answer == version else f"it is {answer}")
+        program = root.ask("sh", "-c",
+                           "readlink /proc/$(pidof mariadbd)/exe")
+        self.check(f"{step}: the running server is the installed one",
+                   None if program == "/usr/sbin/mariadbd" else program)
+        root.do("mariadb-upgrade", "--force",
+                failure=f"{step}: mariadb-upgrade failed")
+        self.check(f"{step}: CHECK TABLE", self.unsound())
+        same = self.checksums() == self.sums
+        self.check(f"{step}: all tables, views, triggers and grants are as "
+                   "before", None if same else "they differ:\n" + "\n".join(
+                       set(self.checksums().splitlines())
+                       ^ set(self.sums.splitlines())))
+        files = self.digests()
+        changed = sorted(name for name in set(files) | set(self.files)
+                         if files.get(name) != self.files.get(name))
+        self.check(f"{step}: unit, init script and configuration "
+                   f"({len(files)} files) are Debian's", ", ".join(changed))
+        self.fill()
+        self.remember()
+        log = root.path / ERROR_LOG.lstrip("/")
+        text = log.read_text(errors="replace") if log.exists() else ""
+        alarms = re.findall(r"(?m)^.*(?:got signal|Assertion|\[ERROR\]).*$",
+                            text)
+        if "ready for connections" not in text:
+            alarms.append("there is no log")
+        log.unlink(missing_ok=True)
+        self.check(f"{step}: no error in the log", "; ".join(alarms[:3]))
+
+    def ours_is_active(self, step):
+        root = self.root
+        root.sql("INSTALL SONAME 'table_cache_info'")
+        rows = int(root.sql(
+            "SELECT COUNT(*) FROM information_schema.TABLE_CACHE "
+            "WHERE TABLE_SCHEMA='shop'"))
+        has = root.sql("SHOW GLOBAL STATUS LIKE 'Table_open_cache_evictions'")
+        self.check(f"{step}: the patched table cache is active",
+                   None if rows and has else f"{rows} tables, {has!r}")
+        root.sql("UNINSTALL SONAME 'table_cache_info'")
+        # Debian's plugin, which reads structures of the server
+        root.sql("SET GLOBAL query_cache_type=ON; "
+                 "SET GLOBAL query_cache_size=1000000; "
+                 "INSTALL SONAME 'query_cache_info'")
+        shown = root.sql(
+            "SET query_cache_type=ON; SELECT COUNT(*) FROM shop.t_aria; "
+            "SELECT COUNT(*) FROM shop.t_aria WHERE i < 10; "
+            "SELECT STATEMENT_TEXT FROM information_schema.QUERY_CACHE_INFO "
+            "ORDER BY 1")
+        root.sql("UNINSTALL SONAME 'query_cache_info'; "
+                 "SET GLOBAL query_cache_size=0; "
+                 "SET GLOBAL query_cache_type=OFF")
+        self.check(f"{step}: Debian's query_cache_info reads the query cache",
+                   None if "t_aria WHERE i < 10" in shown else shown[-500:])
+
+    # ------------------------------------------------------------- the steps
+
+    def install(self, *words):
+        self.root.do("apt-get", "install", "--yes", "--quiet",
+                     "--no-install-recommends", *words)
+
+    def restart(self):
+        self.root.do("/etc/init.d/mariadb", "restart")
+
+    def run(self):
+        root = self.root
+        upstream = self.debian_version.split(":")[-1]
+        stock = upstream.replace("-", "-MariaDB-", 1)
+        name, core = package.NAME, package.REPLACED
+        root.write("etc/apt/preferences.d/mariadb",
+                   "Package: src:mariadb\n"
+                   f"Pin: version {self.debian_version}\n"
+                   "Pin-Priority: 1001\n")
+        root.write("etc/mysql/mariadb.conf.d/99-deploy-test.cnf",
+                   "[mariadbd]\nskip-networking\ntable_open_cache=50\n"
+                   f"log_error={ERROR_LOG}\n"
+                   # There is no syslog
+                   "[mysqld_safe]\nskip_syslog\n"
+                   f"log_error={ERROR_LOG}\n")
+        for path, _ in self.ours:
+            shutil.copy(path, root.path / "root")
+        say(f"installing Debian's server {upstream}")
+        root.do("apt-get", "update", "--quiet")
+        self.install(*DEBIAN)
+        found = root.ask("dpkg-query", "--show", "--showformat", "${Version}",
+                         core)
+        if found != self.debian_version:
+            raise DeployError(f"the mirror's {core} is {found}; the package "
+                              f"is for {self.debian_version}")
+        self.create()
+        self.remember()
+        self.files = self.digests()
+        if not any(path.endswith("mariadb.service") for path in self.files):
+            raise DeployError("Debian's unit is not where it was expected")
+        self.verify("Debian's server", stock, core)
+
+        (first, first_version), (second, second_version) = self.ours
+        say("installing our package over the running server")
+        self.install(f"/root/{first.name}")
+        self.verify("ours installed", first_version, name)
+        self.ours_is_active("ours installed")
+
+        say("upgrading to the next version of ours")
+        self.install(f"/root/{second.name}")
+        self.verify("ours upgraded", second_version, name)
+        self.ours_is_active("ours upgraded")
+
+        say("going back to Debian's")
+        self.install(core)
+        self.restart()
+        self.verify("back to Debian's", stock, core)
+        left = root.ask("dpkg-query", "--show", "--showformat",
+                        "${db:Status-Abbrev}", name, failure_is_answer=True)
+        self.check("back to Debian's: nothing of ours is left",
+                   left if left.startswith(("ii", "rc")) else None)
+
+        say("ours again, then removing all")
+        self.install(f"/root/{second.name}")
+        self.verify("ours installed again", second_version, name)
+        root.do("apt-get", "remove", "--yes", "--quiet", name)
+        running = root.ask("sh", "-c", "pidof mariadbd || true")
+        self.check("ours removed: the server is shut down", running)
+        files = [str(path) for path in (root.path / "usr").rglob("*")
+                 if path.name in ("mariadbd", "table_cache_info.so")
+                 or package.NAME in path.name]
+        self.check("ours removed: no file is left", ", ".join(files))
+        self.install(*DEBIAN)
+        root.do("/etc/init.d/mariadb", "start")
+        self.verify("Debian's server installed anew", stock, core)
+        root.do("/etc/init.d/mariadb", "stop")
+
+
+def version_of(path):
+    """SELECT VERSION() of the server in a package."""
+    found = subprocess.run(["dpkg-deb", "--field", str(path), "Version"],
+                           stdout=subprocess.PIPE, text=True, check=False)
+    if found.returncode:
+        raise DeployError(f"{path} is no package")
+    return found.stdout.strip().split(":")[-1].replace("-", "-MariaDB-", 1)
+
+
+def build(top, output):
+    """Two versions of the package, to upgrade from one to the other."""
+    counted = subprocess.run(["git", "-C", str(top), "rev-list", "--count",
+                              "HEAD"], stdout=subprocess.PIPE, text=True,
+                             check=False).stdout.strip() or "1"
+    paths = []
+    for revision in (int(counted) + 1, int(counted)):
+        done = subprocess.run([str(top / "BUILD" / "package"), "--revision",
+                               str(revision), "--no-tarball", "--output",
+                               str(output)], check=False)
+        if done.returncode:
+            raise DeployError("BUILD/package failed; see above")
+        paths.insert(0, next(path for path in output.glob("*.deb")
+                             if f"+tc{revision}_" in path.name))
+    return paths
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description="Test the package in a Debian root (called by "
+                    "BUILD/test).")
+    parser.add_argument("--trees", type=pathlib.Path, required=True)
+    parser.add_argument("--packages", nargs=2, type=pathlib.Path,
+                        metavar=("FIRST", "SECOND"),
+                        help="two versions of the package, instead of "
+                             "building them")
+    arguments = parser.parse_args()
+    if os.geteuid():
+        raise DeployError("making a Debian root needs root")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    top = pathlib.Path(__file__).resolve().parents[1]
+    cache = arguments.trees / "deploy"
+    cache.mkdir(parents=True, exist_ok=True)
+    for left in cache.glob("root-*"):
+        # Of a run that was killed; its mounts went with its name space
+        if not any(f" {left.resolve()}" in line for line in
+                   pathlib.Path("/proc/mounts").read_text().splitlines()):
+            shutil.rmtree(left, ignore_errors=True)
+    log = cache / "log"
+    log.write_text("")
+    paths = arguments.packages or build(top, cache / "packages")
+    debian_version = (arguments.trees / "stock" / "version").read_text().strip()
+    ours = [(path, version_of(path)) for path in paths]
+    with Root(cache, log) as root:
+        test = Test(root, debian_version, ours)
+        test.run()
+    return 1 if test.failures else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except DeployError as error:
+        print(f"FAIL deploy: {error}", flush=True)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        sys.exit(1)
