@@ -22,6 +22,17 @@ import tempfile
 import xml.etree.ElementTree
 
 OUR_SUITE = "table_cache,table_cache_info"
+STRESS_SECONDS = 300
+
+# Programs in sql-bench, whether they use MariaDB's command-line client, and what
+# the server that they stress is started with
+STRESS_PROGRAMS = (
+    ("stress_table_cache", True,
+     ("--table-open-cache=10", "--table-definition-cache=400")),
+    ("stress_open_close", True,
+     ("--table-open-cache=10", "--aria-checkpoint-interval=1")),
+)
+PROGRAMS = ("deploy", "replication", "galera")
 OPEN_FILES = 16384              # for each server that mtr starts
 # main.func 'innodb'   w2 [ pass ]    123
 MTR_LINE = re.compile(
@@ -115,11 +126,12 @@ class Runner:
                 results.add(match[1], {"ok": "passed", "skipped": "skipped"}
                             .get(match[2], "failed"))
 
-        status = stream([sys.executable, "-W", "ignore", "-m", "unittest",
-                         "discover", "-v", "-s", str(self.top / "cmake"),
-                         "-p", "test_*.py"], self.top, each_line)
-        if status and not results.names("failed"):
-            results.add("tests of the tools", "failed")
+        for folder in ("cmake", "sql-bench"):
+            status = stream([sys.executable, "-W", "ignore", "-m", "unittest",
+                             "discover", "-v", "-s", str(self.top / folder),
+                             "-p", "test_*.py"], self.top, each_line)
+            if status and not results.names("failed"):
+                results.add(f"tests of the tools in {folder}", "failed")
 
     def unit_programs(self, build_type, results):
         """The patch set's own unit tests, by MariaDB's ctest."""
@@ -184,29 +196,36 @@ class Runner:
     # ---------------------------------------------------------------- stress
 
     def stress(self, build_type):
-        """Many connections on a server of their own with a tiny cache."""
+        """Many connections on servers of their own."""
         results = Results(f"stress ({build_type})")
-        header(f"stress, {self.seconds} seconds on the {build_type} build")
-        name = f"stress on {build_type}"
+        for program, uses_client, options in STRESS_PROGRAMS:
+            self.stress_with(results, build_type, program, uses_client,
+                             options)
+        return results
+
+    def stress_with(self, results, build_type, program, uses_client, options):
+        seconds = self.seconds or STRESS_SECONDS
+        header(f"{program}, {seconds} seconds on the {build_type} build")
+        name = f"{program} on {build_type}"
         with tempfile.TemporaryDirectory(prefix="stress-") as work:
             run = [str(self.top / "BUILD" / "run"), "--no-build", "--type",
                    build_type, "--datadir", f"{work}/data"]
             if self.variant == "stock":
                 run.append("--stock")
-            status = stream([*run, "--daemon", "--", "--table-open-cache=10",
-                             "--table-definition-cache=400",
-                             "--max-connections=200",
-                             "--event-scheduler=OFF"], self.top)
+            status = stream([*run, "--daemon", "--", "--max-connections=200",
+                             "--event-scheduler=OFF", *options], self.top)
             if status:
                 results.add(name, "failed")
-                return results
+                return
+            command = [sys.executable,
+                       str(self.top / "sql-bench" / f"{program}.py"),
+                       f"--socket={work}/data/mariadbd.sock",
+                       f"--seconds={seconds}"]
+            if uses_client:
+                command.append(
+                    f"--client={self.tree(build_type)}/client/mariadb")
             try:
-                status = stream(
-                    [sys.executable,
-                     str(self.top / "sql-bench" / "stress_table_cache.py"),
-                     f"--socket={work}/data/mariadbd.sock",
-                     f"--client={self.tree(build_type)}/client/mariadb",
-                     f"--seconds={self.seconds}"], self.top)
+                status = stream(command, self.top)
             finally:
                 stopped = stream([*run, "--stop"], self.top)
             # What sanitizers and assertions say goes to the server's log
@@ -220,9 +239,34 @@ class Runner:
                 print(log[max(0, alarm.start() - 500):][:20000])
             results.add(name, "failed" if status or stopped or alarm
                         else "passed")
+
+    # ------------------------------------------------------------ topologies
+
+    def program(self, what):
+        """A test that is a program of its own: cmake/WHAT_test.py.  It prints
+        'PASS name' or 'FAIL name: why' for each thing that it checks."""
+        results = Results(what)
+        header(what)
+
+        def each_line(line):
+            match = re.match(r"(PASS|FAIL) ([^\n]*)", line)
+            if match and match[1] == "PASS":
+                results.outcome.setdefault(match[2], "passed")
+            elif match:
+                results.add(match[2][:300], "failed")
+
+        command = [sys.executable, str(self.top / "cmake" / f"{what}_test.py"),
+                   "--trees", str(self.trees)]
+        if self.seconds is not None and what != "deploy":
+            command.append(f"--seconds={self.seconds}")
+        status = stream(command, self.top, each_line)
+        if not results.outcome or (status and not results.names("failed")):
+            results.add(f"{what} (exit status {status})", "failed")
         return results
 
     def run(self, what, build_type):
+        if what in PROGRAMS:
+            return self.program(what)
         if what == "unit":
             return self.unit(build_type)
         if what == "stress":
@@ -273,7 +317,7 @@ def main():
     parser.add_argument("--trees", type=pathlib.Path, required=True)
     parser.add_argument("--variant", choices=("stock", "patched"),
                         default="patched")
-    parser.add_argument("--seconds", type=int, default=300)
+    parser.add_argument("--seconds", type=int)
     parser.add_argument("runs", nargs="+", metavar="WHAT:TYPE")
     words = sys.argv[1:]
     mtr_options = []
