@@ -110,15 +110,16 @@ class Worker(threading.Thread):
                 [f"ALTER TABLE {table} DISABLE KEYS",
                  f"ALTER TABLE {table} ENABLE KEYS"]])
         table = rng.choice([table, f"kept{number}"])
-        # These open a table while it is repaired. Aria, also unpatched, takes
-        # an instance opened while logging is off for one without transactions,
-        # and asserts when it is used later: not with transactional tables
+        # These open a table while it is repaired, or let others open it while
+        # they have its logging off. Aria, also unpatched, takes an instance
+        # opened while logging is off for one without transactions, and asserts
+        # when it is used later: not with transactional tables
         peek = table
         while "TRANSACTIONAL=1" in ENGINES[int(peek[-1])]:
             peek = f"{peek[:-1]}{rng.randrange(len(ENGINES))}"
         return "admin", rng.choice([
             [f"REPAIR TABLE {table}"], [f"REPAIR TABLE {table} QUICK"],
-            [f"CHECK TABLE {table}"], [f"OPTIMIZE TABLE {table}"],
+            [f"CHECK TABLE {peek}"], [f"OPTIMIZE TABLE {table}"],
             ["SELECT COUNT(*), SUM(DATA_LENGTH) FROM INFORMATION_SCHEMA.TABLES"
              f" WHERE TABLE_SCHEMA = '{DATABASE}' AND TABLE_NAME = '{peek}'"],
             [f"HANDLER {peek} OPEN AS h", "HANDLER h READ FIRST",
