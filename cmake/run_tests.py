@@ -180,8 +180,9 @@ class Runner:
         limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         if limit == resource.RLIM_INFINITY or limit > OPEN_FILES:
             limit = OPEN_FILES
+        # mtr counts the first run as well: 2 is to run a failed test once more
         command = ["./mtr", f"--suite={suites}", f"--parallel={jobs}", "--mem",
-                   "--force", "--max-test-fail=0", "--retry=1",
+                   "--force", "--max-test-fail=0", "--retry=2",
                    f"--open-files-limit={limit}",
                    *self.mtr_options]
         status = stream(command, self.tree(build_type) / "mysql-test",
