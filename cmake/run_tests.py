@@ -31,6 +31,8 @@ STRESS_PROGRAMS = (
      ("--table-open-cache=10", "--table-definition-cache=400")),
     ("stress_open_close", True,
      ("--table-open-cache=10", "--aria-checkpoint-interval=1")),
+    ("stress_query_cache", False,
+     ("--query-cache-type=1", "--query-cache-size=4M")),
 )
 PROGRAMS = ("deploy", "replication", "galera")
 OPEN_FILES = 16384              # for each server that mtr starts

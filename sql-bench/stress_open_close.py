@@ -21,7 +21,6 @@ and changes global variables. It prints one JSON object. Exit status 0 means
 that all was well. What a sanitizer finds is in the server's log.
 """
 
-import argparse
 import json
 import os
 import random
@@ -29,7 +28,9 @@ import sys
 import threading
 import time
 
-from stress_table_cache import Client, Gone, status
+sys.dont_write_bytecode = True
+from benchlib import stress                             # noqa: E402
+from benchlib.stress import Client, Gone, status        # noqa: E402
 
 DATABASE = "openclose"
 ENGINES = ("MyISAM", "MyISAM DELAY_KEY_WRITE=1", "MyISAM ROW_FORMAT=FIXED",
@@ -199,13 +200,8 @@ def check(client, workers, problems):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--socket", required=True)
-    parser.add_argument("--client", default="mariadb")
-    parser.add_argument("--user", default="root")
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--seed", type=int, default=int(time.time()))
-    parser.add_argument("--connections", type=int, default=12)
+    parser = stress.parser(__doc__, connections=12)
+    stress.add_client(parser)
     args = parser.parse_args()
 
     problems, workers, checked = [], [], None
@@ -229,8 +225,7 @@ def main():
                 problems.append(f"connection {worker.number} hangs")
         if any(worker.lost for worker in workers):
             problems.append("a connection was lost")
-        if int(status(main_client, "Uptime")) < \
-                before + int(time.monotonic() - started) - 5:
+        if stress.was_restarted(main_client, before, started):
             problems.append("the server was started anew")
         if not problems:
             checked = check(main_client, workers, problems)
@@ -238,12 +233,8 @@ def main():
     except (Gone, IndexError, TypeError):
         problems.append("the server is gone")
 
-    done, errors = {}, {}
-    for worker in workers:
-        for kind, count in worker.done.items():
-            done[kind] = done.get(kind, 0) + count
-        for number, count in worker.errors.items():
-            errors[number] = errors.get(number, 0) + count
+    done = stress.total(worker.done for worker in workers)
+    errors = stress.total(worker.errors for worker in workers)
     for number in sorted(BROKEN & set(errors)):
         problems.append(f"error {number} (a broken table) {errors[number]} "
                         "times")

@@ -18,95 +18,19 @@ all tables.
 Give it a server of its own: it drops and creates the database "stress", and
 changes global variables. It prints one JSON object. Exit status 0 means that
 all was well.
-
-Each connection is a "mariadb" client that is fed through a pipe; nothing but
-Python's standard library is needed.
 """
 
-import argparse
 import json
-import queue
 import random
-import subprocess
 import sys
 import threading
 import time
 
+sys.dont_write_bytecode = True
+from benchlib import stress                             # noqa: E402
+from benchlib.stress import Client, Gone, status        # noqa: E402
+
 TABLES = 240
-
-
-class Gone(Exception):
-    pass
-
-
-class Client:
-    """A mariadb client, to which statements are sent one at a time."""
-
-    def __init__(self, args, database="stress"):
-        self.errors = {}
-        self.number = 0
-        self.lost = False
-        self.lines = queue.Queue()
-        self.process = subprocess.Popen(
-            [args.client, "--no-defaults", "--socket=" + args.socket,
-             "--user=" + args.user, "--force", "--skip-reconnect", "--unbuffered",
-             "--batch", "--raw", "--skip-column-names",
-             "--database=" + database],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True, bufsize=1)
-        self.stderr = threading.Thread(target=self.read_errors, daemon=True)
-        self.stderr.start()
-        self.stdout = threading.Thread(target=self.read_lines, daemon=True)
-        self.stdout.start()
-
-    def read_lines(self):
-        for line in self.process.stdout:
-            self.lines.put(line.rstrip("\n"))
-        self.lines.put(None)
-
-    def read_errors(self):
-        for line in self.process.stderr:
-            if line.startswith("ERROR "):
-                number = line.split()[1]
-                self.errors[number] = self.errors.get(number, 0) + 1
-                if number in ("1927", "2006", "2013"):
-                    # Somebody killed the connection: begin a new one.
-                    self.lost = True
-                    self.lines.put(None)
-
-    def run(self, statement):
-        """Run it, wait until it is done, return its rows."""
-        self.number += 1
-        end = "end of %d" % self.number
-        try:
-            self.process.stdin.write(statement + ";\n")
-            rows = []
-            while True:
-                self.process.stdin.write("SELECT '" + end + "';\n")
-                self.process.stdin.flush()
-                try:
-                    while True:
-                        line = self.lines.get(timeout=3)
-                        if line is None:
-                            raise Gone()
-                        if line == end:
-                            return rows
-                        if not line.startswith("end of "):
-                            rows.append(line.split("\t"))
-                except queue.Empty:
-                    # It takes its time, or the SELECT was killed: send another.
-                    pass
-        except (OSError, ValueError):
-            raise Gone()
-
-    def close(self):
-        try:
-            if self.lost:
-                self.process.kill()
-            self.process.stdin.close()
-            self.process.wait(timeout=60)
-        except (OSError, subprocess.TimeoutExpired):
-            self.process.kill()
 
 
 def create(client, engines, rng):
@@ -304,11 +228,6 @@ class Worker(threading.Thread):
                     self.errors[number] = self.errors.get(number, 0) + count
 
 
-def status(client, name):
-    rows = client.run("SHOW GLOBAL STATUS LIKE '%s'" % name)
-    return rows[0][1] if rows else None
-
-
 def check(client, problems):
     """Everybody is at rest."""
     client.run("UNLOCK TABLES")
@@ -343,13 +262,8 @@ def check(client, problems):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--socket", required=True)
-    parser.add_argument("--client", default="mariadb")
-    parser.add_argument("--user", default="root")
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--seed", type=int, default=int(time.time()))
-    parser.add_argument("--connections", type=int, default=32)
+    parser = stress.parser(__doc__, connections=32)
+    stress.add_client(parser)
     args = parser.parse_args()
 
     problems = []
@@ -385,16 +299,10 @@ def main():
 
     result = {"program": "stress_table_cache", "seed": args.seed,
               "seconds": args.seconds, "connections": args.connections}
-    done, errors = {}, {}
-    for worker in workers:
-        for kind, count in worker.done.items():
-            done[kind] = done.get(kind, 0) + count
-        for number, count in worker.errors.items():
-            errors[number] = errors.get(number, 0) + count
-    result["done"], result["errors"] = done, errors
+    result["done"] = stress.total(worker.done for worker in workers)
+    result["errors"] = stress.total(worker.errors for worker in workers)
     try:
-        uptime = int(status(main_client, "Uptime"))
-        if uptime < before + int(time.monotonic() - started) - 5:
+        if stress.was_restarted(main_client, before, started):
             problems.append("the server was started anew")
         for name in ("Opened_tables", "Table_open_cache_hits",
                      "Table_open_cache_misses", "Table_open_cache_evictions",

@@ -32,6 +32,7 @@ from .file_fragmentation import FileFragmentation
 from .information_schema import InformationSchema
 from .innodb_open_files import InnodbOpenFiles
 from .open_tables import OpenTables
+from .query_cache import QueryCache
 from .sysbench_oltp import Sysbench
 from .sysbench_profile import SysbenchProfile
 from .table_cache import TableCache
@@ -40,4 +41,4 @@ from .working_set import WorkingSet
 ALL = {scenario.name: scenario
        for scenario in (OpenTables, TableCache, Sysbench, SysbenchProfile,
                         InnodbOpenFiles, FileFragmentation,
-                        InformationSchema, WorkingSet, DdlChurn)}
+                        InformationSchema, WorkingSet, DdlChurn, QueryCache)}
