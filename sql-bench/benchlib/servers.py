@@ -69,6 +69,14 @@ class Server:
             raise BenchError("mariadb-install-db failed:\n" + done.stdout)
         new.rename(self.datadir)
 
+    def copy_datadir(self, other):
+        """Take over the data of another server; neither of them runs."""
+        shutil.rmtree(self.datadir, ignore_errors=True)
+        new = pathlib.Path(tempfile.mkdtemp(prefix=".new-",
+                                            dir=self.datadir.parent))
+        shutil.copytree(other.datadir, new, dirs_exist_ok=True)
+        new.rename(self.datadir)
+
     def start(self, *more_options):
         self.create_datadir()
         self.run_directory = tempfile.mkdtemp(prefix="tcbench-")

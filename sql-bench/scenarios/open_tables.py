@@ -7,6 +7,9 @@ from benchlib.servers import create_tables
 from benchlib.statistics import median
 
 
+EXTRAPOLATED = 100000           # open tables
+
+
 class OpenTables(Scenario):
     name = "open-tables"
     title = "Opening many tables with a small and a large cache"
@@ -37,7 +40,7 @@ class OpenTables(Scenario):
         parser.add_argument("--engines", default="myisam,aria,innodb",
                             help="engines (default %(default)s)")
         parser.add_argument("--threads", default=None,
-                            help="numbers of threads (default 1,16; quick "
+                            help="numbers of threads (default 1,16,128; quick "
                             "1,16)")
 
     @staticmethod
@@ -47,7 +50,8 @@ class OpenTables(Scenario):
                           ("64,2048" if options.quick
                            else "64,1024,2048,4096,8192"))
         return (tables, caches, engines(options.engines),
-                integers(options.threads or "1,16"))
+                integers(options.threads or
+                         ("1,16" if options.quick else "1,16,128")))
 
     @classmethod
     def check(cls, options):
@@ -58,9 +62,15 @@ class OpenTables(Scenario):
 
     @classmethod
     def server_options(cls, options):
-        _, caches, _, _ = cls.settings(options)
-        return [f"--table-open-cache={max(caches)}",
-                "--open-files-limit=1048576"]
+        tables, caches, names, threads = cls.settings(options)
+        settings = [f"--table-open-cache={max(caches)}",
+                    f"--max-connections={max(threads) + 20}",
+                    "--open-files-limit=1048576"]
+        if "innodb" in names:
+            # A table's first page and its rows in InnoDB's dictionary
+            settings.append("--innodb-buffer-pool-size="
+                            f"{128 + tables * 3 // 64}M")
+        return settings
 
     @classmethod
     def cells(cls, options):
@@ -125,4 +135,50 @@ class OpenTables(Scenario):
                     said.append(f"{variant}, {count} thread(s): of its rate "
                                 f"at {low}, kept at {high}: "
                                 + ", ".join(kept))
+        for variant in ("stock", "patched"):
+            for count in threads:
+                shares = []
+                for cache in (low, high):
+                    for engine in names:
+                        mine, innodb = (
+                            rates.get((name, count, cache), {}).get(variant)
+                            for name in (engine, "innodb"))
+                        if engine != "innodb" and mine and innodb:
+                            share = median([a / b
+                                            for a, b in zip(mine, innodb)])
+                            shares.append(f"{engine} {share:.2f} at {cache}")
+                if shares:
+                    said.append(f"{variant}, {count} thread(s): of InnoDB's "
+                                "rate: " + ", ".join(shares))
+        return said + cls.extrapolate(rates, caches, names)
+
+    @staticmethod
+    def extrapolate(rates, caches, names):
+        """The time for one table as a line over the number of open tables;
+        what it is where nothing could be measured."""
+        if len(caches) < 3 or max(caches) >= EXTRAPOLATED:
+            return []
+        said = []
+        for variant in ("stock", "patched"):
+            expected = []
+            for engine in names:
+                points = [(cache, 1 / median(
+                    rates[engine, 1, cache][variant]))
+                          for cache in caches
+                          if rates.get((engine, 1, cache), {}).get(variant)]
+                if len(points) < 3:
+                    continue
+                mean, mean_time = (sum(values) / len(points)
+                                   for values in zip(*points))
+                slope = (sum((x - mean) * (y - mean_time) for x, y in points)
+                         / sum((x - mean) ** 2 for x, _ in points))
+                time = mean_time + slope * (EXTRAPOLATED - mean)
+                each = 1e6 * 1000 * slope
+                expected.append(
+                    f"{engine} {each:+.1f} us for each 1000 open tables" +
+                    (f", {1 / time:.0f} tables/s with {EXTRAPOLATED} open"
+                     if time > 0 else ""))
+            if expected:
+                said.append(f"{variant}, 1 thread, extrapolated: "
+                            + "; ".join(expected))
         return said
