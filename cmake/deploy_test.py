@@ -39,7 +39,9 @@ import sys
 import tempfile
 import time
 
+import outcome
 import package
+from outcome import Outcome, TestError
 
 SUITE = "bookworm"
 DEBIAN = ["mariadb-server", "mariadb-plugin-rocksdb", "mariadb-plugin-connect",
@@ -75,9 +77,10 @@ def mirrors():
                  ("DEBIAN_MIRROR", SUITE),
                  ("DEBIAN_SECURITY_MIRROR", f"{SUITE}-security"))]
     if not all(found):
-        sys.exit("deploy: apt of this machine knows no mirror of Debian 12; set "
-                 "DEBIAN_MIRROR and DEBIAN_SECURITY_MIRROR to the addresses of "
-                 "Debian and of its security updates")
+        raise TestError(
+            "apt of this machine knows no mirror of Debian 12; set "
+            "DEBIAN_MIRROR and DEBIAN_SECURITY_MIRROR to the addresses of "
+            "Debian and of its security updates")
     return found
 
 
@@ -114,10 +117,6 @@ TABLES = ("t_innodb", "t_innodb_compressed", "t_myisam", "t_aria",
 PROVIDERS = ("bzip2", "lz4", "lzma", "lzo", "snappy")
 
 
-class DeployError(Exception):
-    """What went wrong, in words for the person at the terminal."""
-
-
 def say(text):
     print(f"-- {time.strftime('%H:%M:%S')} {text}", flush=True)
 
@@ -131,7 +130,7 @@ def run(command, log, failure, **options):
                               check=False, **options)
     if done.returncode:
         tail = log.read_text(errors="replace")[-2500:]
-        raise DeployError(f"{failure}; the end of {log}:\n{tail}")
+        raise TestError(f"{failure}; the end of {log}:\n{tail}")
 
 
 class Root:
@@ -182,7 +181,7 @@ class Root:
             if children:
                 return int(children[0])
             time.sleep(0.05)
-        raise DeployError("unshare did not start")
+        raise TestError("unshare did not start")
 
     def unpack(self):
         tarball = self.cache / f"{SUITE}.tar"
@@ -231,7 +230,7 @@ class Root:
                               text=True, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, check=False)
         if done.returncode and not failure_is_answer:
-            raise DeployError(f"'{' '.join(words)[:100]}' failed:\n"
+            raise TestError(f"'{' '.join(words)[:100]}' failed:\n"
                               + done.stdout[-2000:])
         return done.stdout.strip()
 
@@ -262,22 +261,14 @@ def die_with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)       # PR_SET_PDEATHSIG
 
 
-class Test:
+class Test(Outcome):
     def __init__(self, root, debian_version, ours):
         self.root = root
         self.debian_version = debian_version
         self.ours = ours                # [(path, version)]
-        self.failures = 0
         self.files = {}
         self.sums = {}
         self.rows = 0
-
-    def check(self, name, problem):
-        if problem:
-            self.failures += 1
-            print(f"FAIL {name}: {problem}", flush=True)
-        else:
-            print(f"PASS {name}", flush=True)
 
     # ------------------------------------------------------------- the data
 
@@ -444,13 +435,13 @@ class Test:
         found = root.ask("dpkg-query", "--show", "--showformat", "${Version}",
                          core)
         if found != self.debian_version:
-            raise DeployError(f"the mirror's {core} is {found}; the package "
+            raise TestError(f"the mirror's {core} is {found}; the package "
                               f"is for {self.debian_version}")
         self.create()
         self.remember()
         self.files = self.digests()
         if not any(path.endswith("mariadb.service") for path in self.files):
-            raise DeployError("Debian's unit is not where it was expected")
+            raise TestError("Debian's unit is not where it was expected")
         self.verify("Debian's server", stock, core)
 
         (first, first_version), (second, second_version) = self.ours
@@ -494,7 +485,7 @@ def version_of(path):
     found = subprocess.run(["dpkg-deb", "--field", str(path), "Version"],
                            stdout=subprocess.PIPE, text=True, check=False)
     if found.returncode:
-        raise DeployError(f"{path} is no package")
+        raise TestError(f"{path} is no package")
     return found.stdout.strip().split(":")[-1].replace("-", "-MariaDB-", 1)
 
 
@@ -509,7 +500,7 @@ def build(top, output):
                                str(revision), "--no-tarball", "--output",
                                str(output)], check=False)
         if done.returncode:
-            raise DeployError("BUILD/package failed; see above")
+            raise TestError("BUILD/package failed; see above")
         paths.insert(0, next(path for path in output.glob("*.deb")
                              if f"+tc{revision}_" in path.name))
     return paths
@@ -526,7 +517,7 @@ def main():
                              "building them")
     arguments = parser.parse_args()
     if os.geteuid():
-        raise DeployError("making a Debian root needs root")
+        raise TestError("making a Debian root needs root")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     top = pathlib.Path(__file__).resolve().parents[1]
     cache = arguments.trees / "deploy"
@@ -548,11 +539,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except DeployError as error:
-        print(f"FAIL deploy: {error}", flush=True)
-        sys.exit(1)
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        sys.exit(1)
+    outcome.run(main, "deploy")

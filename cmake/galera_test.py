@@ -31,12 +31,13 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 
+import outcome
 import topology
-from topology import Statements, TestError, Topology, say, until
+from outcome import TestError
+from topology import Statements, Topology, say, until
 
 PROVIDERS = ("/usr/lib/galera/libgalera_smm.so",
              "/usr/lib64/galera-4/libgalera_smm.so",
@@ -367,11 +368,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except (TestError, topology.SqlError) as error:
-        print(f"FAIL galera: {error}", flush=True)
-        sys.exit(1)
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        sys.exit(1)
+    outcome.run(main, "galera", [topology.SqlError])

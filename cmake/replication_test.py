@@ -23,12 +23,13 @@ Exit status: 0 all passed, 1 something failed, 2 wrong usage.
 import argparse
 import pathlib
 import signal
-import sys
 import tempfile
 import time
 
+import outcome
 import topology
-from topology import Statements, TestError, Topology, say, until
+from outcome import TestError
+from topology import Statements, Topology, say, until
 
 PAIRS = (("patched", "stock"), ("stock", "patched"), ("patched", "patched"))
 ENGINES = ("InnoDB", "MyISAM", "Aria")
@@ -248,11 +249,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except (TestError, topology.SqlError) as error:
-        print(f"FAIL replication: {error}", flush=True)
-        sys.exit(1)
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        sys.exit(1)
+    outcome.run(main, "replication", [topology.SqlError])

@@ -19,13 +19,11 @@ import subprocess
 import threading
 import time
 
+from outcome import Outcome, TestError
+
 ALARM = re.compile(r"(?m)^.*(Assertion |got signal|\[ERROR\]|AddressSanitizer"
                    r"|ThreadSanitizer|runtime error:).*$")
 SYSTEM_SCHEMAS = "('mysql','information_schema','performance_schema','sys')"
-
-
-class TestError(Exception):
-    """What went wrong, in words for the person at the terminal."""
 
 
 def say(text):
@@ -294,7 +292,7 @@ class Statements(threading.Thread):
         return self.error
 
 
-class Topology:
+class Topology(Outcome):
     """The nodes of a test, its work directory and its outcome."""
 
     def __init__(self, trees, work, keep):
@@ -303,7 +301,6 @@ class Topology:
         self.keep = keep
         self.nodes = []
         self.loads = []
-        self.failures = 0
 
     def __enter__(self):
         return self
@@ -327,14 +324,6 @@ class Topology:
                           + "\n".join(tail.splitlines()[-25:]), flush=True)
         if not self.keep:
             shutil.rmtree(self.work, ignore_errors=True)
-
-    def check(self, name, problem):
-        """Report one result; a problem is a text, no problem None or ''."""
-        if problem:
-            self.failures += 1
-            print(f"FAIL {name}: {problem}", flush=True)
-        else:
-            print(f"PASS {name}", flush=True)
 
     def node(self, name, options):
         node = Node(name, self.trees, self.work, options)
