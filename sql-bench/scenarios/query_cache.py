@@ -3,6 +3,7 @@
 
 import multiprocessing
 import random
+import re
 import threading
 import time
 
@@ -35,8 +36,14 @@ REPLACED, REPLACE_HITS, REPLACE_FREE = (
     "steady replacement, free memory, percent")
 
 
-def spread(tables, results):
+def readers(name):
+    """How many sessions read: of bug:1 one, of bug as many as usual."""
+    return int(name.partition(":")[2] or READERS)
+
+
+def spread(name, results):
     """Number of results for each table; the last one gets the INSERT."""
+    tables = name.partition(":")[0]
     if tables == "bug":
         invalidated = results * INVALIDATED // PER_GIGABYTE
         return [results - invalidated, invalidated]
@@ -170,7 +177,7 @@ class QueryCache(Scenario):
               "server is killed when the INSERT takes longer than a limit: "
               "then its time is the limit. 'bug': the results are spread over "
               "two tables as in the bug report; a number: evenly over that "
-              "many. Steady replacement: a full cache of 64 MB goes on taking "
+              "many; ':1' with one session that reads. Steady replacement: a full cache of 64 MB goes on taking "
               "new results of mixed sizes; free memory is what fragmentation "
               "has made useless.")
     caveat = ("The sessions that read share the CPUs with the server. With few "
@@ -187,8 +194,9 @@ class QueryCache(Scenario):
         parser.add_argument("--qc-megabytes", type=int,
                             help="query_cache_size (default 1024; quick 256)")
         parser.add_argument("--qc-tables",
-                            help="numbers of tables, or 'bug' (default "
-                            "bug,1,10,100; quick bug)")
+                            help="numbers of tables, or 'bug', with the "
+                            f"number of readers if it is not {READERS} "
+                            "(default bug,bug:1,1,10,100; quick bug)")
         parser.add_argument("--qc-limit", type=float,
                             help="seconds that the INSERT may take (default "
                             "90; quick 15)")
@@ -203,7 +211,7 @@ class QueryCache(Scenario):
         if replaced is None:
             replaced = 60000 if quick else 400000
         spreads = (options.qc_tables or
-                   ("bug" if quick else "bug,1,10,100")).split(",")
+                   ("bug" if quick else "bug,bug:1,1,10,100")).split(",")
         return {"bytes": (options.qc_megabytes or
                           (256 if quick else 1024)) << 20,
                 "spreads": spreads,
@@ -213,10 +221,10 @@ class QueryCache(Scenario):
     @classmethod
     def check(cls, options):
         settings = cls.settings(options)
-        for tables in settings["spreads"]:
-            if tables != "bug" and not tables.isdecimal() or tables == "0":
-                raise BenchError(f"--qc-tables: '{tables}' is neither a "
-                                 "number nor 'bug'")
+        for name in settings["spreads"]:
+            if not re.fullmatch("(bug|[1-9][0-9]*)(:[1-9][0-9]*)?", name):
+                raise BenchError(f"--qc-tables: '{name}' is not like 10, bug, "
+                                 "or bug:1")
         if settings["limit"] < 10:
             raise BenchError("--qc-limit: at least 10 seconds")
         with open("/proc/meminfo", encoding="ascii") as file:
@@ -293,9 +301,10 @@ class QueryCache(Scenario):
         return int(longest) / 1e9
 
     @classmethod
-    def one_spread(cls, server, tables, settings):
+    def one_spread(cls, server, name, settings):
         results = PER_GIGABYTE * (settings["bytes"] >> 20) // 1024
-        counts = spread(tables, results)
+        counts = spread(name, results)
+        sessions = range(readers(name))
         seconds, limit = settings["seconds"], settings["limit"]
         found = {}
         server.start()
@@ -321,8 +330,7 @@ class QueryCache(Scenario):
         cls.forget_waits(session)
         begin = time.monotonic() + 0.5
         took = in_processes(read_timed, [
-            (server.socket, counts, begin, seconds, i)
-            for i in range(READERS)])
+            (server.socket, counts, begin, seconds, i) for i in sessions])
         cls.percentiles(found, "without", took)
         found[QUIET_LOCK] = cls.longest_wait(session)
 
@@ -336,7 +344,7 @@ class QueryCache(Scenario):
         killer.start()
         took = in_processes(read_timed, [
             (server.socket, counts, begin, seconds, READERS + i)
-            for i in range(READERS)])
+            for i in sessions])
         cls.percentiles(found, "beside", took)
         found[LOCK] = cls.longest_wait(session)
         writer.join()
@@ -402,7 +410,7 @@ class QueryCache(Scenario):
         for cell, values in results:
             if not cell["label"].endswith(": " + INSERT):
                 continue
-            tables = cell["label"].partition(":")[0]
+            tables = cell["label"].rpartition(": ")[0]
             limit = 1e3 * settings["limit"]
             for variant in ("stock", "patched"):
                 killed = sum(value >= limit for value in values[variant])
