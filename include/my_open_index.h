@@ -145,6 +145,8 @@ void *open_index_find(const OPEN_INDEX *index, const char *name,
                       size_t length);
 my_bool open_index_insert(OPEN_INDEX *index, void *share);
 void open_index_delete(OPEN_INDEX *index, void *share);
+void open_index_end_locked(OPEN_INDEX *index, OPEN_INDEX_NAME *owner,
+                           int error);
 
 /* The 'how' of open_index_begin() for a mode of open() and HA_OPEN_ flags */
 #define OPEN_INDEX_HOW(mode, open_flags) \

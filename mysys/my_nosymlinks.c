@@ -50,6 +50,66 @@ void my_table_path_init(void)
 }
 
 
+/*
+  TRUE if name has the form './database/table', in characters that
+  tablename_to_filename() leaves as they are or makes
+*/
+
+static my_bool is_encoded_table_name(const char *name)
+{
+  uint slashes= 0;
+  if (name[0] != '.' || name[1] != '/')
+    return FALSE;
+  for (name++; *name; name++)
+  {
+    char c= *name;
+    if (c == '/')
+    {
+      slashes++;
+      if (name[1] == '/' || !name[1])
+        return FALSE;
+    }
+    else if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+               (c >= '0' && c <= '9') || c == '_' || c == '@' || c == '#' ||
+               c == '$' || c == '-'))
+      return FALSE;
+  }
+  return slashes == 2;
+}
+
+
+/**
+  Name of a table's file, with the extension of the engine
+
+  @param to    buffer of FN_REFLEN
+  @param name  name of the table
+  @param ext   extension of the file
+  @param flag  for fn_format()
+
+  @return to, as fn_format(to, name, "", ext, flag) sets it
+
+  In a name as the server makes it, './database/table', fn_format() has nothing
+  to expand or to tidy up, and there is no extension to replace.
+*/
+
+char *my_table_file_name(char *to, const char *name, const char *ext,
+                         uint flag)
+{
+  DBUG_ASSERT(!(flag & ~(MY_UNPACK_FILENAME | MY_APPEND_EXT |
+                         MY_REPLACE_EXT)));
+  if (!is_encoded_table_name(name) || strlen(name) + strlen(ext) >= FN_LEN)
+    return fn_format(to, name, "", ext, flag);
+  strxmov(to, name, ext, NullS);
+#ifndef DBUG_OFF
+  {
+    char formatted[FN_REFLEN];
+    DBUG_ASSERT(!strcmp(to, fn_format(formatted, name, "", ext, flag)));
+  }
+#endif
+  return to;
+}
+
+
 /**
   Absolute name of a table's file in the data directory
 

@@ -234,9 +234,20 @@ int open_index_begin(OPEN_INDEX *index, OPEN_INDEX_NAME *owner,
 
 void open_index_end(OPEN_INDEX *index, OPEN_INDEX_NAME *owner, int error)
 {
-  OPEN_INDEX_NAME **pos, *next;
-
   mysql_mutex_lock(index->lock);
+  open_index_end_locked(index, owner, error);
+  mysql_mutex_unlock(index->lock);
+}
+
+
+/* The same, if the caller has index->lock already. It keeps it */
+
+void open_index_end_locked(OPEN_INDEX *index, OPEN_INDEX_NAME *owner,
+                           int error)
+{
+  OPEN_INDEX_NAME **pos, *next;
+  mysql_mutex_assert_owner(index->lock);
+
   if (error && owner->how)
   {
     OPEN_INDEX_NAME *waiting= owner->first_waiting;
@@ -269,5 +280,4 @@ void open_index_end(OPEN_INDEX *index, OPEN_INDEX_NAME *owner, int error)
     become_owner(index, next);
     wake_up(next);
   }
-  mysql_mutex_unlock(index->lock);
 }

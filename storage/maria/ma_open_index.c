@@ -4,6 +4,7 @@
 
 #include "maria_def.h"
 #include <my_atomic.h>
+#include "ma_blockrec.h"
 #include "trnman.h"
 
 static const uchar *share_name(const void *share, size_t *length,
@@ -41,17 +42,61 @@ void _ma_end_name(OPEN_INDEX_NAME *owner, int error)
 }
 
 
-/* Add a new share to the index, or remove it. The caller owns its name */
+/*
+  Take the history of a table's states, which was kept while the table was
+  closed, or NULL. maria_stored_state is protected by THR_LOCK_maria.
+*/
 
-my_bool _ma_index_share(MARIA_SHARE *share)
+static MARIA_STATE_HISTORY *take_state_history(LSN create_rename_lsn)
+{
+  MARIA_STATE_HISTORY_CLOSED *closed;
+  MARIA_STATE_HISTORY *state_history= NULL;
+  mysql_mutex_assert_owner(&THR_LOCK_maria);
+  if ((closed= (MARIA_STATE_HISTORY_CLOSED*)
+       my_hash_search(&maria_stored_state, (uchar*) &create_rename_lsn,
+                      sizeof(create_rename_lsn))))
+  {
+    state_history= closed->state_history;
+    closed->state_history= 0;
+    (void) my_hash_delete(&maria_stored_state, (uchar*) closed);
+  }
+  return state_history;
+}
+
+
+/**
+  Add a new share to the index, and take the history of its table's states that
+  was kept while the table was closed
+
+  @param      share           the share. The caller owns its name.
+  @param      internal_table  TRUE if the share is not to be indexed
+  @param[out] history         the history, NULL if there is none
+
+  @return TRUE if there was no memory. Then nothing was taken.
+
+  Both need THR_LOCK_maria, which all threads that open tables want: it is
+  taken once. The index and maria_stored_state have nothing to do with each
+  other, and nobody but the owner of the name looks for what is added or taken
+  here, so no order has to be kept between them.
+*/
+
+my_bool _ma_index_share(MARIA_SHARE *share, my_bool internal_table,
+                        MARIA_STATE_HISTORY **history)
 {
   my_bool error;
+  *history= NULL;
+  if (internal_table && !share->now_transactional)
+    return FALSE;
   mysql_mutex_lock(&THR_LOCK_maria);
-  error= open_index_insert(&maria_open_index, share);
+  error= !internal_table && open_index_insert(&maria_open_index, share);
+  if (!error && share->now_transactional)
+    *history= take_state_history(share->state.create_rename_lsn);
   mysql_mutex_unlock(&THR_LOCK_maria);
   return error;
 }
 
+
+/* Remove a share from the index. The caller owns its name */
 
 void _ma_unindex_share(MARIA_SHARE *share)
 {
@@ -63,16 +108,18 @@ void _ma_unindex_share(MARIA_SHARE *share)
 
 /*
   Add an instance of a table to the list of open ones, as the last step of
-  opening it. The caller owns the name of its file.
+  opening it, and give back the name of its file. Both need THR_LOCK_maria. Who
+  gets the name next finds the instance complete and listed.
 */
 
-void _ma_list_instance(MARIA_HA *info)
+void _ma_list_instance(MARIA_HA *info, OPEN_INDEX_NAME *owner)
 {
   MARIA_SHARE *share= info->s;
   mysql_mutex_lock(&THR_LOCK_maria);
   info->open_list.data= info->share_list.data= (void*) info;
   maria_open_list=  list_add(maria_open_list,  &info->open_list);
   share->open_list= list_add(share->open_list, &info->share_list);
+  open_index_end_locked(&maria_open_index, owner, 0);
   mysql_mutex_unlock(&THR_LOCK_maria);
 }
 
@@ -86,18 +133,22 @@ void _ma_list_instance(MARIA_HA *info)
   files yet. If it missed such a table, recovery would start too late in the
   log. A checkpoint that finds the share pins it, then waits for close_lock.
 
-  share->reopen does not change while the caller owns the name.
+  share->reopen does not change while the caller owns the name. Nor does
+  share->open_list, which only those look at who own the name: the last
+  instance leaves it without THR_LOCK_maria, as the list of all stays the same.
 */
 
 void _ma_unlist_instance(MARIA_HA *info)
 {
   MARIA_SHARE *share= info->s;
   mysql_mutex_assert_owner(&share->close_lock);
-  mysql_mutex_lock(&THR_LOCK_maria);
   share->open_list= list_delete(share->open_list, &info->share_list);
   if (share->reopen > 1)
+  {
+    mysql_mutex_lock(&THR_LOCK_maria);
     maria_open_list= list_delete(maria_open_list, &info->open_list);
-  mysql_mutex_unlock(&THR_LOCK_maria);
+    mysql_mutex_unlock(&THR_LOCK_maria);
+  }
 }
 
 
@@ -158,29 +209,6 @@ my_bool _ma_files_need_sync(MARIA_SHARE *share)
 
 
 /*
-  Take the history of a table's states, which was kept while the table was
-  closed, or NULL. maria_stored_state is protected by THR_LOCK_maria.
-*/
-
-MARIA_STATE_HISTORY *_ma_take_state_history(LSN create_rename_lsn)
-{
-  MARIA_STATE_HISTORY_CLOSED *closed;
-  MARIA_STATE_HISTORY *state_history= NULL;
-  mysql_mutex_lock(&THR_LOCK_maria);
-  if ((closed= (MARIA_STATE_HISTORY_CLOSED*)
-       my_hash_search(&maria_stored_state, (uchar*) &create_rename_lsn,
-                      sizeof(create_rename_lsn))))
-  {
-    state_history= closed->state_history;
-    closed->state_history= 0;
-    (void) my_hash_delete(&maria_stored_state, (uchar*) closed);
-  }
-  mysql_mutex_unlock(&THR_LOCK_maria);
-  return state_history;
-}
-
-
-/*
   Keep the history of a table's states while the table is closed. Without
   memory it is lost, and a transaction that goes on with the table will see a
   wrong number of rows. A history that all can see is not worth keeping.
@@ -211,6 +239,69 @@ void _ma_store_state_history(LSN create_rename_lsn,
     }
     my_free(closed);
   }
+}
+
+
+/**
+  When a share is closed: free the history of its table's states, if there is
+  only one state, which all can see, and no transaction uses the table
+
+  @return TRUE if there is no history (any more)
+
+  The lock of the transaction manager is needed to find out which states can be
+  seen, and it is one that all transactions want. A state with trid 0 was there
+  before all transactions that are running. A transaction that is not counted
+  in in_trans does not look at the history, nor does one come: the caller owns
+  the name and closes the last instance. A checkpoint waits for close_lock, which
+  the caller has. What is freed here is what maria_close() freed later anyway.
+*/
+
+my_bool _ma_forget_visible_state(MARIA_SHARE *share)
+{
+  MARIA_STATE_HISTORY *history;
+  my_bool forgotten= 0;
+  mysql_mutex_lock(&share->intern_lock);
+  history= share->state_history;
+  if (!history || (!share->in_trans && !history->next && !history->trid))
+  {
+    my_free(history);
+    share->state_history= NULL;
+    forgotten= 1;
+  }
+  mysql_mutex_unlock(&share->intern_lock);
+  return forgotten;
+}
+
+
+/**
+  Begin to scan a table for rows
+
+  @param info  the table
+
+  @return 0 or an error, as maria_scan_init()
+
+  A file of no more than its first bitmap page has no rows. As the end of a scan
+  is where the file ended when the scan began, _ma_scan_block_record() will find
+  the end at once: so the scan needs no buffers for pages (16 KiB) and is set up
+  to have none. For a check or a repair this is not to be used: it may know
+  better than the state how long the file is.
+*/
+
+int _ma_scan_init_if_rows(MARIA_HA *info)
+{
+  MARIA_SHARE *share= info->s;
+  if (share->data_file_type != BLOCK_RECORD || info->scan.bitmap_buff ||
+      share->state.state.data_file_length > share->block_size ||
+      info->opt_flag & WRITE_CACHE_USED)
+    return maria_scan_init(info);
+
+  info->cur_row.nextpos= 0;
+  info->lastinx= -1;                            /* As maria_scan_init() does */
+  info->scan.page_buff= info->scan.bitmap_end= info->scan.bitmap_pos= NULL;
+  info->scan.number_of_rows= 0;
+  info->scan.bitmap_page= (pgcache_page_no_t) 0 - share->bitmap.pages_covered;
+  info->scan.max_page= share->state.state.data_file_length / share->block_size;
+  return 0;
 }
 
 
