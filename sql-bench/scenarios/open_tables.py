@@ -8,6 +8,7 @@ from benchlib.statistics import median
 
 
 EXTRAPOLATED = 100000           # open tables
+INNODB_FILES = 1000             # that InnoDB keeps open
 
 
 class OpenTables(Scenario):
@@ -58,7 +59,7 @@ class OpenTables(Scenario):
         sysbench.require()
         _, caches, names, _ = cls.settings(options)
         if "myisam" in names or "aria" in names:
-            need_descriptors(max(caches))
+            need_descriptors(max(caches) + INNODB_FILES // 2)
 
     @classmethod
     def server_options(cls, options):
@@ -68,9 +69,11 @@ class OpenTables(Scenario):
                     f"--max-connections={max(threads) + 20}",
                     "--open-files-limit=1048576"]
         if "innodb" in names:
-            # A table's first page and its rows in InnoDB's dictionary
-            settings.append("--innodb-buffer-pool-size="
-                            f"{128 + tables * 3 // 64}M")
+            # A table's first page and its rows in InnoDB's dictionary. So
+            # InnoDB needs no files, and leaves the descriptors to the others
+            settings += ["--innodb-buffer-pool-size="
+                         f"{128 + tables * 3 // 64}M",
+                         f"--innodb-open-files={INNODB_FILES}"]
         return settings
 
     @classmethod
