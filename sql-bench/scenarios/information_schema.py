@@ -93,11 +93,12 @@ class InformationSchema(Scenario):
             parts = []
             for engine in engines(options.is_engines):
                 small = times[engine, SMALL].get(variant, [])
-                large = times[engine, large(options)].get(variant, [])
-                if small and large:
-                    ratio = median([b / a for a, b in zip(small, large)])
+                full = times[engine, large(options)].get(variant, [])
+                if small and full:
+                    ratio = median([b / a for a, b in zip(small, full)])
                     parts.append(f"{engine} {ratio:.2f}")
             if parts:
-                said.append(f"{variant}: time with {large(options)} as a multiple of "
-                            f"the time with {SMALL}: " + ", ".join(parts))
+                said.append(f"{variant}: time with {large(options)} as a "
+                            f"multiple of the time with {SMALL}: "
+                            + ", ".join(parts))
         return said
