@@ -27,6 +27,12 @@ struct TDC_element
     purges the free TABLEs.
   */
   Atomic_relaxed<bool> flushed;
+  /**
+    A TABLE of this share was opened and there was no file with triggers. Who
+    makes one has an exclusive metadata lock, and removes the share. Set by
+    who opens a TABLE; cleared, under LOCK_table_share, with a new share.
+  */
+  Atomic_relaxed<bool> no_triggers;
   /** NULL: being opened, or gone. Written under LOCK_table_share. */
   TABLE_SHARE *share;
 
@@ -103,6 +109,7 @@ void tc_release_table(TABLE *table);
 TABLE *tc_acquire_table(THD *thd, TDC_element *element,
                         bool keep_evict_first= false);
 bool tc_is_for_schema(const TABLE_LIST *tl);
+bool tc_load_triggers(THD *thd, TABLE *table);
 void tc_get_share_info(TDC_element *element, TC_share_info *info);
 
 int show_tc_active_instances(THD *thd, SHOW_VAR *var, void *buff,
