@@ -23,15 +23,12 @@ Prints a line that begins with PASS or FAIL for each check.
 Exit status: 0 all passed, 1 something failed, 2 wrong usage.
 """
 
-import argparse
 import os
 import pathlib
 import pwd
 import re
 import shutil
-import signal
 import subprocess
-import tempfile
 import time
 
 import outcome
@@ -345,23 +342,15 @@ CREATE TABLE counters (run INT, thread INT, n INT, PRIMARY KEY (run, thread));
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description="Test a mixed Galera cluster (called by BUILD/test).")
-    parser.add_argument("--trees", type=pathlib.Path, required=True)
-    parser.add_argument("--seconds", type=int, default=10,
-                        help="load before, while and after a node is away")
-    parser.add_argument("--keep", action="store_true",
-                        help="keep the data directories and logs")
-    arguments = parser.parse_args()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    arguments = topology.parse_arguments(
+        "Test a mixed Galera cluster", 10,
+        "load before, while and after a node is away")
     topology.require("sysbench", "rsync", "socat", "ss")
     provider = next((path for path in PROVIDERS if os.path.exists(path)), None)
     if not provider:
         raise TestError("libgalera_smm.so is missing (Debian's package "
                         "galera-4)")
-    work = pathlib.Path(tempfile.mkdtemp(prefix="galera-"))
-    if arguments.keep:
-        say(f"data and logs stay in {work}")
+    work = topology.work_directory("galera-", arguments.keep)
     with Topology(arguments.trees, work, arguments.keep) as test:
         Cluster(test, provider, arguments.seconds).run()
     return 1 if test.failures else 0

@@ -20,10 +20,6 @@ Prints a line that begins with PASS or FAIL for each check.
 Exit status: 0 all passed, 1 something failed, 2 wrong usage.
 """
 
-import argparse
-import pathlib
-import signal
-import tempfile
 import time
 
 import outcome
@@ -226,22 +222,13 @@ class Pair:
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description="Test replication between patched and stock servers "
-                    "(called by BUILD/test).")
-    parser.add_argument("--trees", type=pathlib.Path, required=True)
-    parser.add_argument("--seconds", type=int, default=20,
-                        help="length of each of four loads of a pair")
-    parser.add_argument("--keep", action="store_true",
-                        help="keep the data directories and logs")
-    arguments = parser.parse_args()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    arguments = topology.parse_arguments(
+        "Test replication between patched and stock servers", 20,
+        "length of each of four loads of a pair")
     topology.require("sysbench")
     failures = 0
     for primary, replica in PAIRS:
-        work = pathlib.Path(tempfile.mkdtemp(prefix="replication-"))
-        if arguments.keep:
-            say(f"data and logs stay in {work}")
+        work = topology.work_directory("replication-", arguments.keep)
         with Topology(arguments.trees, work, arguments.keep) as test:
             Pair(test, primary, replica).run(arguments.seconds)
         failures += test.failures

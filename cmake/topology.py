@@ -6,6 +6,7 @@ Everything stands below one work directory.  Leaving `Topology` stops every
 load and every server that was started, whatever ended the test.
 """
 
+import argparse
 import ctypes
 import getpass
 import os
@@ -16,6 +17,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 
@@ -403,6 +405,30 @@ def unsound(node):
             if row[2] == "error" or (row[2] == "status" and row[3] != "OK"):
                 problems.append(f"{node.name}: {' '.join(row)}")
     return problems
+
+
+def parse_arguments(description, seconds, seconds_mean):
+    """The command line of a test of several servers.
+
+    From here on, whoever terminates the test interrupts it, which stops the
+    servers."""
+    parser = argparse.ArgumentParser(
+        description=f"{description} (called by BUILD/test).")
+    parser.add_argument("--trees", type=pathlib.Path, required=True)
+    parser.add_argument("--seconds", type=int, default=seconds,
+                        help=seconds_mean)
+    parser.add_argument("--keep", action="store_true",
+                        help="keep the data directories and logs")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    return parser.parse_args()
+
+
+def work_directory(prefix, keep):
+    """A new directory for data and logs."""
+    work = pathlib.Path(tempfile.mkdtemp(prefix=prefix))
+    if keep:
+        say(f"data and logs stay in {work}")
+    return work
 
 
 def require(*programs):
