@@ -388,6 +388,7 @@ static my_bool purge_share(void *arg, void *list)
   TDC_element *element= static_cast<TDC_element*>(arg);
   mysql_mutex_lock(&element->LOCK_table_share);
   take_free_tables(element, static_cast<Table_list*>(list));
+  element->no_triggers= false;
   mysql_mutex_unlock(&element->LOCK_table_share);
   return FALSE;
 }
@@ -436,21 +437,23 @@ bool tc_is_for_schema(const TABLE_LIST *tl)
 
   Whether there is a file with triggers is looked up once in the life of a
   share, not for each TABLE: the file system's answer, as a rule 'no', was 4 %
-  of opening one. Who puts such a file there by hand has to FLUSH TABLES, as
+  of opening one. Who makes such a file in SQL has an exclusive metadata lock
+  and removes the share; who puts one there by hand has to FLUSH TABLES, as
   ever, for TABLEs that are open already.
 */
 
 bool tc_load_triggers(THD *thd, TABLE *table)
 {
   TABLE_SHARE *share= table->s;
-  if (share->tdc->no_triggers)
+  TDC_element *element= share->tdc;
+  if (element->no_triggers && !element->flushed)
     return false;
   errno= 0;
   if (Table_triggers_list::check_n_load(thd, &share->db, &share->table_name,
                                         table, false))
     return true;
   if (!table->triggers && errno == ENOENT)
-    share->tdc->no_triggers= true;
+    element->no_triggers= true;
   return false;
 }
 
@@ -1211,16 +1214,18 @@ int tdc_iterate(THD *thd, my_hash_walk_action action, void *argument,
 bool tdc_init()
 {
   uchar map[Table_cache::MAX_CPUS];
+  bool one_cpu_each;
   DBUG_ENTER("tdc_init");
 #ifdef HAVE_PSI_INTERFACE
   mysql_mutex_register("sql", tc_mutexes, array_elements(tc_mutexes));
   mysql_cond_register("sql", tc_conds, array_elements(tc_conds));
 #endif
-  uint shards= Table_cache_machine::map_cpus(tc_instances, map);
+  uint shards= Table_cache_machine::map_cpus(tc_instances, map,
+                                             &one_cpu_each);
   DBUG_EXECUTE_IF("table_cache_8_shards",
                   for (uint i= 0; i < Table_cache::MAX_CPUS; i++)
                     map[i]= (uchar) (i % (shards= 8)););
-  if (tc.init(shards, map, key_LOCK_table_cache))
+  if (tc.init(shards, map, one_cpu_each, key_LOCK_table_cache))
     DBUG_RETURN(true);
   tc_start_clock= Table_cache_machine::now();
   tc_start_nanoseconds= my_interval_timer();

@@ -28,9 +28,9 @@ struct TDC_element
   */
   Atomic_relaxed<bool> flushed;
   /**
-    A TABLE of this share was opened and there was no file with triggers. Who
-    makes one has an exclusive metadata lock, and removes the share. Set by
-    who opens a TABLE; cleared, under LOCK_table_share, with a new share.
+    There was no file with triggers when a TABLE of this share was opened; see
+    tc_load_triggers(). Set by who opens a TABLE; cleared, under
+    LOCK_table_share, for a new share and by FLUSH TABLES.
   */
   Atomic_relaxed<bool> no_triggers;
   /** NULL: being opened, or gone. Written under LOCK_table_share. */

@@ -38,6 +38,13 @@
   change at any moment. That costs warmth, never correctness: a shard is a
   place, and every place is protected by its own mutex.
 
+  A thread that finds the mutex of its shard taken spins, for the holder works
+  on another CPU of the shard, and is about to be done. Not so where each CPU
+  has a shard of its own: there the holder has most likely been preempted, and
+  runs again only when those have run that the scheduler puts before it. So a
+  thread goes to another shard instead. It waits for a mutex only if all shards
+  are busy, or if the others have no object for it.
+
   A share has a word of hints, one bit per shard. The bit of a shard is set
   and cleared only under that shard's mutex, and whenever that mutex is free,
 
@@ -114,13 +121,6 @@
 #endif
 
 
-#ifdef __linux__
-#define TABLE_CACHE_TLS __attribute__((tls_model("initial-exec")))
-#else
-#define TABLE_CACHE_TLS
-#endif
-
-
 /** CPUs and clock of this machine, for the class below. */
 
 struct Table_cache_machine
@@ -166,11 +166,12 @@ struct Table_cache_machine
     Each shard gets CPUs with consecutive numbers: on most machines these share
     more of their caches than others do.
 
-    @param max_shards  upper bound
-    @param[out] map    shard of each of MAX_CPUS CPUs
+    @param max_shards         upper bound
+    @param[out] map           shard of each of MAX_CPUS CPUs
+    @param[out] one_cpu_each  no two CPUs have the same shard
     @return number of shards
   */
-  static uint map_cpus(uint max_shards, uchar *map)
+  static uint map_cpus(uint max_shards, uchar *map, bool *one_cpu_each)
   {
     uint cpus= MY_MAX(my_getncpus(), 1), n= MY_MIN(max_shards, cpus);
 #ifdef __linux__
@@ -179,6 +180,7 @@ struct Table_cache_machine
     {
       cpus= CPU_COUNT(&set);
       n= MY_MIN(max_shards, cpus);
+      *one_cpu_each= n == cpus;
       for (uint cpu_no= 0, seen= 0; cpu_no < MAX_CPUS; cpu_no++)
       {
         /* A CPU that may be added later joins its neighbour. */
@@ -189,6 +191,7 @@ struct Table_cache_machine
       return n;
     }
 #endif
+    *one_cpu_each= n == cpus;
     for (uint cpu_no= 0; cpu_no < MAX_CPUS; cpu_no++)
       map[cpu_no]= (uchar) (cpu_no % n);
     return n;
@@ -311,6 +314,8 @@ private:
     std::atomic<ulonglong> oldest;
 
     void lock() { mysql_mutex_lock(&mutex); }
+    /** @return true if locked */
+    bool trylock() { return !mysql_mutex_trylock(&mutex); }
     void unlock() { mysql_mutex_unlock(&mutex); }
 
     /** @return stamp of the oldest object */
@@ -380,6 +385,7 @@ private:
   /** Read by everybody, written by init(). */
   Shard *shards;
   uint n_shards;
+  bool one_cpu_each;
   void *memory;
   Shard *shard_of_cpu[MAX_CPUS];
 
@@ -388,52 +394,31 @@ private:
   char pad[2 * CPU_LEVEL1_DCACHE_LINESIZE - sizeof(std::atomic<ulong>)];
 
 
-  /**
-    Where this thread was last. To know the shard before the CPU's number is at
-    hand lets the CPU lock the mutex while it looks up the number: almost
-    always, the thread is where it was.
-  */
-  struct Last
-  {
-    Shard *shard;
-    uint cpu;                           /**< what A::cpu() said */
-    uint cache;                         /**< serial of the cache, 0: none */
-  };
-  static thread_local Last last TABLE_CACHE_TLS;
-  static std::atomic<uint> caches;
-  /** Tells this cache from one that had its address before. */
-  uint serial;
-
+  /** The shard of this CPU. */
   Shard &current() const { return *shard_of_cpu[A::cpu() % MAX_CPUS]; }
 
-  /** Lock the shard of this CPU. */
-  Shard &lock_current() const
+  /** Lock the shard of this CPU or, if its mutex is taken, maybe another. */
+  Shard &lock_any() const
   {
-    if (likely(last.cache == serial))
-    {
-      Shard *shard= last.shard;
-      shard->lock();
-      if (likely(A::cpu() == last.cpu))
-        return *shard;
-      shard->unlock();
-    }
-    return lock_other();
+    Shard &own= current();
+    return likely(own.trylock()) ? own : lock_busy(own);
   }
 
-  /** Lock the shard of this CPU, which is not where this thread was last. */
-  ATTRIBUTE_NOINLINE Shard &lock_other() const
+  ATTRIBUTE_NOINLINE Shard &lock_busy(Shard &own) const
   {
-    for (uint tries= 3; ; )
+    if (one_cpu_each)
     {
-      last.cpu= A::cpu();
-      last.shard= shard_of_cpu[last.cpu % MAX_CPUS];
-      last.cache= serial;
-      last.shard->lock();
-      if (A::cpu() == last.cpu || !--tries)
-        return *last.shard;
-      last.shard->unlock();
+      for (uint i= next(own.number); i != own.number; i= next(i))
+      {
+        if (shards[i].trylock())
+          return shards[i];
+      }
     }
+    own.lock();
+    return own;
   }
+
+  uint next(uint i) const { return i + 1 == n_shards ? 0 : i + 1; }
 
 
   /**
@@ -569,16 +554,18 @@ public:
   /**
     Make an empty cache.
 
-    @param shards_arg  number of shards, 1 to MAX_SHARDS
-    @param map         shard of each of MAX_CPUS CPUs
-    @param key         instrumentation of the shards' mutexes
+    @param shards_arg        number of shards, 1 to MAX_SHARDS
+    @param map               shard of each of MAX_CPUS CPUs
+    @param one_cpu_each_arg  no two CPUs that are there have the same shard
+    @param key               instrumentation of the shards' mutexes
     @return true if out of memory
   */
-  bool init(uint shards_arg, const uchar *map, PSI_mutex_key key)
+  bool init(uint shards_arg, const uchar *map, bool one_cpu_each_arg,
+            PSI_mutex_key key)
   {
     DBUG_ASSERT(shards_arg && shards_arg <= MAX_SHARDS);
     n_shards= shards_arg;
-    serial= ++caches;
+    one_cpu_each= one_cpu_each_arg;
     count= 0;
     if (!(memory= my_malloc(PSI_NOT_INSTRUMENTED,
                             n_shards * sizeof(Shard) + alignof(Shard),
@@ -589,11 +576,9 @@ public:
     for (uint i= 0; i < n_shards; i++)
     {
       Shard *shard= new (&shards[i]) Shard;
-      /*
-        Not "fast", which means to spin: who holds this mutex when a thread of
-        the same CPU wants it has been preempted, and waits for that CPU.
-      */
-      mysql_mutex_init(key, &shard->mutex, MY_MUTEX_INIT_SLOW);
+      /* "Fast" means to spin; see the @file comment. */
+      mysql_mutex_init(key, &shard->mutex,
+                       one_cpu_each ? MY_MUTEX_INIT_SLOW : MY_MUTEX_INIT_FAST);
       shard->last_stamp= shard->remote_hits= shard->evictions= 0;
       shard->blocks= NULL;
       shard->oldest= NONE;
@@ -716,30 +701,53 @@ public:
   Object *acquire(Share *share, User *user)
   {
     /* Mostly it is here: then hints need not even be read. */
-    if (Object *object= take(share, lock_current(), user, false))
-      return object;
-    return acquire_anywhere(share, user);
+    Shard &own= current();
+    if (likely(own.trylock()))
+    {
+      if (Object *object= take(share, own, user, false))
+        return object;
+    }
+    else if (one_cpu_each)
+    {
+      if (Object *object= acquire_not_busy(share, user, own))
+        return object;
+    }
+    return acquire_anywhere(share, user, own);
   }
 
 private:
-  /** Look into all shards with a hint, beginning with this CPU's. */
-  Object *acquire_anywhere(Share *share, User *user)
+  /** Look into those other shards with a hint that are not busy. */
+  ATTRIBUTE_NOINLINE Object *acquire_not_busy(Share *share, User *user,
+                                              Shard &own)
   {
-    const uint own= current().number;
+    const ulonglong hints= share->hints.load(std::memory_order_acquire);
+    for (uint i= next(own.number); i != own.number; i= next(i))
+    {
+      if ((hints & (1ULL << i)) && shards[i].trylock())
+      {
+        if (Object *object= take(share, shards[i], user, true))
+          return object;
+      }
+    }
+    return NULL;
+  }
+
+  /** Look into all shards with a hint, beginning with this CPU's. */
+  Object *acquire_anywhere(Share *share, User *user, Shard &own)
+  {
     while (ulonglong hints= share->hints.load(std::memory_order_acquire))
     {
-      uint i= own;
+      uint i= own.number;
       do
       {
         if (hints & (1ULL << i))
         {
           shards[i].lock();
-          if (Object *object= take(share, shards[i], user, i != own))
+          if (Object *object= take(share, shards[i], user, i != own.number))
             return object;
         }
-        if (++i == n_shards)
-          i= 0;
-      } while (i != own);
+        i= next(i);
+      } while (i != own.number);
     }
     return NULL;
   }
@@ -766,7 +774,7 @@ public:
                    const Limit &limit)
   {
     Share *share= A::share(object);
-    Shard &shard= lock_current();
+    Shard &shard= lock_any();
     ulonglong now= A::now();
     const uint i= shard.number;
     const ulonglong bit= 1ULL << i;
@@ -926,9 +934,5 @@ private:
            "an object is in only one of the two lists of a shard";
   }
 };
-
-template <class A> thread_local typename Table_cache_core<A>::Last
-  Table_cache_core<A>::last TABLE_CACHE_TLS= { NULL, 0, 0 };
-template <class A> std::atomic<uint> Table_cache_core<A>::caches(0);
 
 #endif /* TABLE_CACHE_CORE_INCLUDED */

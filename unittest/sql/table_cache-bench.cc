@@ -157,7 +157,9 @@ public:
   Shards()
   {
     uchar map[Core::MAX_CPUS];
-    if (core.init(Table_cache_machine::map_cpus(INSTANCES, map), map, 0))
+    bool one_cpu_each;
+    uint shards= Table_cache_machine::map_cpus(INSTANCES, map, &one_cpu_each);
+    if (core.init(shards, map, one_cpu_each, 0))
       abort();
   }
   void init(Test_share *share)

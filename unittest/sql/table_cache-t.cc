@@ -78,12 +78,13 @@ struct Fixture
   std::atomic<ulong> live;
   uchar map[Core::MAX_CPUS];
 
-  Fixture(uint shards, uint n_shares, ulong limit_arg):
+  Fixture(uint shards, uint n_shares, ulong limit_arg,
+          bool one_cpu_each= true):
     shares(n_shares), limit(limit_arg), live(0)
   {
     for (uint i= 0; i < Core::MAX_CPUS; i++)
       map[i]= (uchar) (i % shards);
-    if (core.init(shards, map, 0))
+    if (core.init(shards, map, one_cpu_each, 0))
       abort();
     for (Test_share *&share : shares)
     {
@@ -227,6 +228,46 @@ static void no_miss_while_one_is_free()
   ok(f.core.remote_hits() == 64 * 63, "hits from another shard are counted");
   ok(f.hints(0) == 0, "who finds nothing clears the hints");
   f.release(object);
+}
+
+
+static void a_busy_shard_is_passed_by()
+{
+  Fixture f(4, 2, 100);
+  Test_object *first= f.open(0), *second= f.open(0), *got= NULL;
+  bool none= false;
+  f.release(first);                     /* To shard 0, and only there */
+  f.core.each_slot(f.shares[0]->part, [&](const Core::Slot&) {
+    /* It would wait for ever for the shard that is locked here. */
+    if (!got)
+      std::thread([&]() {
+        test_cpu= 0;
+        f.release(second);
+        got= f.acquire(0);
+        none= !f.acquire(1);
+      }).join();
+  });
+  ok(got == second && f.core.remote_hits() == 1 && f.hints(0) == 3 && none,
+     "who finds its CPU's shard busy uses another one");
+  ok(f.acquire(0) == first && !f.core.check(), "what was in it is still there");
+  f.release(first);
+  f.release(second);
+}
+
+
+static void a_busy_shard_of_several_cpus_is_waited_for()
+{
+  Fixture f(4, 1, 100, false);
+  Test_object *first= f.open(0), *second= f.open(0);
+  f.release(first);
+  std::thread other;
+  f.core.each_slot(f.shares[0]->part, [&](const Core::Slot&) {
+    other= std::thread([&]() { test_cpu= 0; f.release(second); });
+  });
+  other.join();
+  ok(f.hints(0) == 1 && f.acquire(0) == second,
+     "a shard that serves several CPUs is waited for");
+  f.release(second);
 }
 
 
@@ -782,6 +823,8 @@ int main(int argc, char **argv)
 
   a_cpu_gets_back_what_it_released_last();
   no_miss_while_one_is_free();
+  a_busy_shard_is_passed_by();
+  a_busy_shard_of_several_cpus_is_waited_for();
   the_usual_pair_does_not_write_hints();
   the_victim_is_the_oldest_of_all_shards();
   first_to_be_evicted_is_first();
