@@ -271,12 +271,26 @@ class Run:
             server.start()
         for server in (*servers.values(), *self.peers):
             self.warm_up(server)
-        for pair in range(self.pairs):
-            for index in range(len(self.cells)):
-                for variant in self.order(pair + index):
-                    self.measure(servers[variant], index, pair)
-                for peer in self.peers:
-                    self.measure(peer, index, pair)
+        everyone = (*servers.values(), *self.peers)
+        if not self.scenario.load:
+            for pair in range(self.pairs):
+                for index in range(len(self.cells)):
+                    self.measure_pair(servers, index, pair)
+            return
+        for index, cell in enumerate(self.cells):
+            if all(len(self.values(index, server.variant)) >= self.pairs
+                   for server in everyone):
+                continue                # of the run that is resumed
+            self.out_of_time()
+            with self.scenario.load(everyone, cell, self.options):
+                for pair in range(self.pairs):
+                    self.measure_pair(servers, index, pair)
+
+    def measure_pair(self, servers, index, pair):
+        for variant in self.order(pair + index):
+            self.measure(servers[variant], index, pair)
+        for server in self.peers:
+            self.measure(server, index, pair)
 
     def run_in_turn(self, servers):
         for pair in range(self.pairs):

@@ -15,6 +15,10 @@ class Scenario:
     unit = ""
     higher_is_better = True
     both_running = False
+    # For scenarios with both_running: None, or a context manager
+    # load(servers, cell, options) that lasts while a cell is measured. Then
+    # all pairs of a cell are measured before the next cell
+    load = None
     needs_servers = True
     pairs = 5                   # of a full run
     weight = 1                  # share of --budget

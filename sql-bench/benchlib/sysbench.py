@@ -5,8 +5,11 @@ import contextlib
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
+import time
 
+from . import wire
 from .servers import BenchError
 
 # sysbench gives up when its threads have not all connected within 30 seconds,
@@ -72,6 +75,78 @@ def running(*positional, **options):
         said += process.communicate()[0]
     if process.returncode:
         raise BenchError(f"sysbench {positional[1]} failed:\n{said[-2000:]}")
+
+
+class Load:
+    """A script that keeps its connections, and is at work only during run().
+
+    What starting and ending thousands of threads costs is in no measurement,
+    and two servers can take turns every second.
+    """
+
+    def __init__(self, server, *positional, **options):
+        self.process = subprocess.Popen(
+            # A stopped program would stay for ever if this one is killed
+            ["setpriv", "--pdeathsig=KILL",
+             *arguments(server, *positional, **options)],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        said = ""
+        for line in self.process.stdout:
+            said += line
+            if line.startswith("Threads started"):
+                break
+        else:
+            raise BenchError(f"sysbench failed:\n{said[-2000:]}")
+        self.status = wire.Connection(server.socket, user="root")
+        self.asked = 0
+        self.pause()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+        self.status.close()
+
+    def counters(self):
+        """(statements of all clients but this one, those that are running)"""
+        self.asked += 1
+        rows = {name: int(value) for name, value in self.status.query(
+            "SHOW GLOBAL STATUS WHERE Variable_name IN "
+            "('Questions', 'Threads_running')")}
+        return rows[b"Questions"] - self.asked, rows[b"Threads_running"] - 1
+
+    def pause(self):
+        """Stop the threads; return the statements so far when the server has
+        answered what it had been asked.
+
+        Those that wait for a row lock of a stopped thread's transaction go
+        on waiting, in the next run, too.
+        """
+        self.process.send_signal(signal.SIGSTOP)
+        before, unchanged = None, 0
+        while True:
+            statements, running = self.counters()
+            unchanged = unchanged + 1 if statements == before else 0
+            if unchanged >= (5 if running else 1):
+                return statements
+            before = statements
+            time.sleep(0.01)
+
+    def run(self, seconds):
+        """Let it work for so long; return statements a second."""
+        before = self.counters()[0]
+        begin = time.monotonic()
+        self.process.send_signal(signal.SIGCONT)
+        time.sleep(seconds)
+        end = time.monotonic()
+        statements = self.pause() - before
+        if self.process.poll() is not None:
+            raise BenchError("sysbench ended:\n"
+                             + self.process.stdout.read()[-2000:])
+        return statements / (end - begin)
 
 
 def read(script, text):

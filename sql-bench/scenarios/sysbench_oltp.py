@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Bug 33948 (2008): throughput of one table falls with many connections."""
 
+import contextlib
+
 from benchlib import sysbench
 from benchlib.scenario import (Scenario, integers, need_descriptors,
                                need_disk)
 from benchlib.servers import BenchError
 from benchlib.statistics import geometric_mean, ratio_of_pairs
 
-SCRIPTS = ("oltp_point_select", "oltp_read_only", "oltp_read_write")
+# Each script, and how many statements one of its transactions has
+SCRIPTS = {"oltp_point_select": 1, "oltp_read_only": 16, "oltp_read_write": 20}
 POOL = 512                      # MiB, more than twice the data
 LOWEST = 0.98                   # a ratio below it is worth a look
+WARM = 1                        # second of each load that does not count
 
 
 def plural(count, word):
@@ -23,16 +27,18 @@ class Sysbench(Scenario):
     question = ("Does a server with few tables and many connections lose "
                 "anything to the table cache, or gain?")
     method = ("sysbench's own OLTP scripts over one million InnoDB rows in "
-              "the buffer pool, chosen evenly; both servers run all the time "
-              "and take turns. Prepared statements on one table, plain ones "
-              "on 16, where 2048 connections would prepare 300,000.")
+              "the buffer pool, chosen evenly. Both servers run all the time, "
+              "each with a sysbench of its own; they take turns, for a second "
+              "or two each, while the other's sysbench is stopped. Prepared "
+              "statements on one table, plain ones on 16, where 2048 "
+              "connections would prepare 300,000.")
     caveat = ("sysbench takes a share of the same CPUs, the larger the "
               "simpler the statements are. With few CPUs the cost of cache "
               "lines that move between cores hardly shows.")
     unit = "transactions/s"
     both_running = True
     weight = 8
-    pairs = 7
+    pairs = 15
     plot = {"x": "threads", "panel": ("script", "tables")}
 
     @staticmethod
@@ -49,7 +55,7 @@ class Sysbench(Scenario):
                             "1000000; quick 100000)")
         parser.add_argument("--seconds", type=int, default=None,
                             help="seconds that one measurement takes (default "
-                            "10, or what --budget allows; quick 3)")
+                            "2, or what --budget allows)")
 
     @classmethod
     def threads(cls, options):
@@ -128,25 +134,35 @@ class Sysbench(Scenario):
                      max(cls.threads(options)), seconds=2)
 
     @classmethod
+    @contextlib.contextmanager
+    def load(cls, servers, cell, options):
+        with contextlib.ExitStack() as stack:
+            for server in servers:
+                server.load = stack.enter_context(cls.sysbench(
+                    server, options, cell["script"], cell["tables"],
+                    cell["threads"], how=sysbench.Load))
+                server.load.run(WARM)
+            yield
+
+    @classmethod
     def measure(cls, server, cell, options):
-        return cls.sysbench(
-            server, options, cell["script"], cell["tables"], cell["threads"],
-            seconds=cls.seconds(cell, options))["rate"]
+        return (server.load.run(cls.seconds(options))
+                / SCRIPTS[cell["script"]])
 
     @staticmethod
-    def seconds(cell, options):
+    def seconds(options):
         """As long as was asked for, or as the time for all allows."""
         if options.seconds:
             return options.seconds
         if options.each:
-            # Thousands of threads take a while to start and to end
-            return min(max(round(options.each - 0.5 - cell["threads"] / 250),
-                           2), 30)
-        return 3 if options.quick else 10
+            # Threads are started, and servers become idle, in between
+            return min(max(0.8 * options.each - 0.2, 0.5), 5)
+        return 2
 
     @classmethod
-    def sysbench(cls, server, options, script, tables, threads, **more):
-        return sysbench.run(
+    def sysbench(cls, server, options, script, tables, threads,
+                 how=sysbench.run, **more):
+        return how(
             server, script, cls.database(options, tables), threads,
             tables=tables, table_size=cls.rows(options) // tables,
             rand_type="uniform",

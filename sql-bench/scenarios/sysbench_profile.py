@@ -34,6 +34,7 @@ class SysbenchProfile(Sysbench):
     weight = 3
     pairs = 5
     peers = False
+    load = None
     plot = {"x": "threads"}
 
     @staticmethod
