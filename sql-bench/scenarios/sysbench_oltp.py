@@ -34,7 +34,10 @@ class Sysbench(Scenario):
               "connections would prepare 300,000.")
     caveat = ("sysbench takes a share of the same CPUs, the larger the "
               "simpler the statements are. With few CPUs the cost of cache "
-              "lines that move between cores hardly shows.")
+              "lines that move between cores hardly shows. Stock measured "
+              "against itself in the same way, 15 pairs of a second, 8 cells "
+              "of 256 and 2048 threads: median ratios of 0.93 to 1.12, their "
+              "geometric mean 1.02. A cell's ratio says no more than that.")
     unit = "transactions/s"
     both_running = True
     weight = 8
