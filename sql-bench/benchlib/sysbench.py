@@ -60,17 +60,23 @@ def run(server, script, database, threads, *, command="run", **options):
     raise BenchError(f"sysbench {script} failed:\n{done.stdout[-2000:]}")
 
 
+def until_started(process):
+    """Wait for all threads of a script, or its end; return what it said."""
+    said = ""
+    for line in process.stdout:
+        said += line
+        if line.startswith("Threads started"):
+            break
+    return said
+
+
 @contextlib.contextmanager
 def running(*positional, **options):
     """Do something while a script runs, once all of its threads do."""
     with subprocess.Popen(arguments(*positional, **options),
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True) as process:
-        said = ""
-        for line in process.stdout:
-            said += line
-            if line.startswith("Threads started"):
-                break
+        said = until_started(process)
         yield
         said += process.communicate()[0]
     if process.returncode:
@@ -85,18 +91,23 @@ class Load:
     """
 
     def __init__(self, server, *positional, **options):
-        self.process = subprocess.Popen(
-            # A stopped program would stay for ever if this one is killed
-            ["setpriv", "--pdeathsig=KILL",
-             *arguments(server, *positional, **options)],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        said = ""
-        for line in self.process.stdout:
-            said += line
-            if line.startswith("Threads started"):
+        # A stopped program would stay for ever if this one is killed
+        command = ["setpriv", "--pdeathsig=KILL",
+                   *arguments(server, *positional, **options)]
+        for _ in range(ATTEMPTS):
+            self.process = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                text=True)
+            said = until_started(self.process)
+            if "Threads started" in said:
                 break
+            self.process.wait()
+            self.process.stdout.close()
+            if TOO_SLOW not in said:
+                raise BenchError(f"sysbench failed:\n{said[-2000:]}")
         else:
-            raise BenchError(f"sysbench failed:\n{said[-2000:]}")
+            raise BenchError(f"sysbench failed {ATTEMPTS} times:\n"
+                             + said[-2000:])
         self.status = wire.Connection(server.socket, user="root")
         self.asked = 0
         self.pause()

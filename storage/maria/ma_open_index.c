@@ -209,6 +209,25 @@ my_bool _ma_files_need_sync(MARIA_SHARE *share)
 
 
 /*
+  Undo what maria_open() did with a share after its once_init(): it may have
+  been mapped, and have taken the history of its table's states
+*/
+
+void _ma_undo_share(MARIA_SHARE *share)
+{
+  if (share->file_map)
+  {
+    MARIA_HA info;
+    info.s= share;
+    unmap_file(&info);
+  }
+  if (share->state_history)
+    _ma_store_state_history(share->state.create_rename_lsn,
+                            share->state_history);
+}
+
+
+/*
   Keep the history of a table's states while the table is closed. Without
   memory it is lost, and a transaction that goes on with the table will see a
   wrong number of rows. A history that all can see is not worth keeping.
@@ -339,6 +358,7 @@ File _ma_open_in_data_dir(const char *name, int mode, uint open_flags,
                           myf flags, int *open_mode)
 {
   File file;
+  DEBUG_SYNC_C("mi_open_in_data_dir");
   *open_mode= (open_flags & HA_OPEN_FORCE_MODE) ? mode : O_RDWR;
   file= mysql_file_open(key_file_kfile, name,
                         *open_mode | O_SHARE | O_NOFOLLOW | O_CLOEXEC,

@@ -116,20 +116,21 @@ void mi_destroy_share_locks(MYISAM_SHARE *share)
 }
 
 
-/* Undo HA_OPEN_MMAP in mi_open(). As in mi_close() */
+/* Undo what mi_open() did with a share after it had its memory */
 
-void mi_unmap_share(MYISAM_SHARE *share __attribute__((unused)))
+void mi_undo_share(MYISAM_SHARE *share)
 {
 #ifdef HAVE_MMAP
   MI_INFO info;
-  if (!share->file_map)
-    return;
   info.s= share;
-  if (share->options & HA_OPTION_COMPRESS_RECORD)
+  if (share->file_map && (share->options & HA_OPTION_COMPRESS_RECORD))
     _mi_unmap_file(&info);
-  else
+  else if (share->file_map)
     mi_munmap_file(&info);
 #endif
+  my_free(share->decode_trees);
+  my_free(share->decode_tables);
+  mi_destroy_share_locks(share);
 }
 
 
@@ -166,6 +167,7 @@ File mi_open_in_data_dir(const char *name, int mode, uint open_flags,
                          int *open_mode)
 {
   File file;
+  DEBUG_SYNC_C("mi_open_in_data_dir");
   *open_mode= (open_flags & HA_OPEN_FORCE_MODE) ? mode : O_RDWR;
   file= mysql_file_open(mi_key_file_kfile, name,
                         *open_mode | O_SHARE | O_NOFOLLOW | O_CLOEXEC,
