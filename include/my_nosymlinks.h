@@ -24,8 +24,12 @@
 
   my_open_nosymlinks() is this open. It takes absolute names too, as realpath()
   returns them. Where the kernel has openat2() it is one system call, elsewhere
-  it walks along the directories.
+  it walks along the directories. my_open_index_in_data_dir() and
+  my_open_data_in_data_dir() open a table's files with it.
 */
+
+#include <my_sys.h>
+#include <mysql/psi/psi.h>
 
 C_MODE_START
 
@@ -35,6 +39,11 @@ char *my_table_file_name(char *to, const char *name, const char *ext,
 my_bool my_table_path(char *to, const char *name);
 my_bool my_is_table_path(const char *unique_name, const char *name);
 int my_open_nosymlinks(const char *name, int flags, int mode);
+File my_open_index_in_data_dir(PSI_file_key key, const char *name, int mode,
+                               myf flags, int *open_mode);
+File my_open_data_in_data_dir(PSI_file_key key, const char *name, int mode,
+                              myf flags);
+ulong my_process_id(void);
 
 C_MODE_END
 

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <my_atomic.h>
 #include <my_nosymlinks.h>
+#include <mysql/psi/mysql_file.h>
 #ifdef __linux__
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -303,3 +304,76 @@ int my_open_nosymlinks(const char *name, int flags, int mode)
   return open_real_path(name, flags, (mode_t) mode);
 }
 #endif
+
+
+/**
+  Open a table's index file that is in the data directory and no symbolic link
+
+  @param      key        of the file, for the performance schema
+  @param      name       './database/table.ext', see my_table_path()
+  @param      mode       how the caller needs it, O_RDWR or O_RDONLY
+  @param      flags      for mysql_file_open()
+  @param[out] open_mode  how it was opened
+
+  @return descriptor, or -1 and my_errno: ELOOP or ENOTDIR if there is a
+          symbolic link in the name
+
+  It is opened for writing if that is possible, as tables are that are needed
+  for reading only. HA_OPEN_FORCE_MODE is for stand-alone tools, which have no
+  data directory.
+*/
+
+File my_open_index_in_data_dir(PSI_file_key key __attribute__((unused)),
+                               const char *name, int mode, myf flags,
+                               int *open_mode)
+{
+  File file;
+  DEBUG_SYNC_C("mi_open_in_data_dir");
+  file= mysql_file_open(key, name, (*open_mode= O_RDWR) | O_SHARE |
+                        O_NOFOLLOW | O_CLOEXEC,
+                        MYF(flags | MY_NOSYMLINKS));
+  if (file < 0 && (my_errno == EROFS || my_errno == EACCES) &&
+      mode == O_RDONLY)
+    file= mysql_file_open(key, name, (*open_mode= O_RDONLY) | O_SHARE |
+                          O_NOFOLLOW | O_CLOEXEC,
+                          MYF(flags | MY_NOSYMLINKS));
+  return file;
+}
+
+
+/**
+  Open a table's data file that is in the data directory and no symbolic link
+
+  @param key    of the file, for the performance schema
+  @param name   './database/table.ext', beside an index file that was opened by
+                my_open_index_in_data_dir()
+  @param mode   O_RDWR or O_RDONLY
+  @param flags  for mysql_file_open()
+
+  @return descriptor, or -1. Gives no error message: the caller looks if the
+          file is a link, and opens it in another way if not.
+*/
+
+File my_open_data_in_data_dir(PSI_file_key key __attribute__((unused)),
+                              const char *name, int mode, myf flags)
+{
+  DEBUG_SYNC_C("mi_open_data_in_data_dir");
+  DBUG_EXECUTE_IF("open_datafile_no_descriptors", return -1;);
+  return mysql_file_open(key, name, mode | O_SHARE | O_CLOEXEC | O_NOFOLLOW,
+                         MYF(flags | MY_NOSYMLINKS));
+}
+
+
+/* The process does not change while it has tables open: ask for it once */
+
+ulong my_process_id(void)
+{
+  static int32 process;
+  int32 res= my_atomic_load32_explicit(&process, MY_MEMORY_ORDER_RELAXED);
+  if (unlikely(!res))
+  {
+    res= (int32) getpid();
+    my_atomic_store32_explicit(&process, res, MY_MEMORY_ORDER_RELAXED);
+  }
+  return (ulong) res;
+}

@@ -3,7 +3,6 @@
 /* What the index of open shares has to know of a MARIA_SHARE */
 
 #include "maria_def.h"
-#include <my_atomic.h>
 #include "ma_blockrec.h"
 #include "trnman.h"
 
@@ -321,76 +320,6 @@ int _ma_scan_init_if_rows(MARIA_HA *info)
   info->scan.bitmap_page= (pgcache_page_no_t) 0 - share->bitmap.pages_covered;
   info->scan.max_page= share->state.state.data_file_length / share->block_size;
   return 0;
-}
-
-
-/* The process does not change while it has tables open: ask for it once */
-
-ulong _ma_this_process(void)
-{
-  static int32 process;
-  int32 res= my_atomic_load32_explicit(&process, MY_MEMORY_ORDER_RELAXED);
-  if (unlikely(!res))
-  {
-    res= (int32) getpid();
-    my_atomic_store32_explicit(&process, res, MY_MEMORY_ORDER_RELAXED);
-  }
-  return (ulong) res;
-}
-
-
-/**
-  Open an index file that is in the data directory and no symbolic link
-
-  @param      name        './database/table.MAI', see my_table_path()
-  @param      mode        how the caller needs it, O_RDWR or O_RDONLY
-  @param      open_flags  HA_OPEN_ flags
-  @param      flags       for mysql_file_open()
-  @param[out] open_mode   how it was opened
-
-  @return descriptor, or -1 and my_errno: ELOOP or ENOTDIR if there is a
-          symbolic link in the name
-
-  It is opened for writing if it can be, as in maria_open().
-*/
-
-File _ma_open_in_data_dir(const char *name, int mode, uint open_flags,
-                          myf flags, int *open_mode)
-{
-  File file;
-  DEBUG_SYNC_C("mi_open_in_data_dir");
-  *open_mode= (open_flags & HA_OPEN_FORCE_MODE) ? mode : O_RDWR;
-  file= mysql_file_open(key_file_kfile, name,
-                        *open_mode | O_SHARE | O_NOFOLLOW | O_CLOEXEC,
-                        MYF(flags | MY_NOSYMLINKS));
-  if (file < 0 && (my_errno == EROFS || my_errno == EACCES) &&
-      *open_mode != O_RDONLY && mode == O_RDONLY)
-    file= mysql_file_open(key_file_kfile, name,
-                          (*open_mode= O_RDONLY) | O_SHARE | O_NOFOLLOW |
-                          O_CLOEXEC, MYF(flags | MY_NOSYMLINKS));
-  return file;
-}
-
-
-/**
-  Open a data file that is in the data directory and no symbolic link
-
-  @param name       './database/table.MAD', beside an index file that was opened
-                    by _ma_open_in_data_dir()
-  @param data_mode  share->data_mode
-  @param flags      for mysql_file_open()
-
-  @return descriptor, or -1. Gives no error message: the caller looks if the
-          file is a link, and opens it as _ma_open_datafile() does if not.
-*/
-
-File _ma_open_data_in_data_dir(const char *name, int data_mode, myf flags)
-{
-  DEBUG_SYNC_C("mi_open_data_in_data_dir");
-  DBUG_EXECUTE_IF("open_datafile_no_descriptors", return -1;);
-  return mysql_file_open(key_file_dfile, name,
-                         data_mode | O_SHARE | O_CLOEXEC | O_NOFOLLOW,
-                         MYF(flags | MY_NOSYMLINKS));
 }
 
 

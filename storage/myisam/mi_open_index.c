@@ -3,7 +3,6 @@
 /* What the index of open shares has to know of a MYISAM_SHARE */
 
 #include "myisamdef.h"
-#include <my_atomic.h>
 
 static const uchar *share_name(const void *share, size_t *length,
                                my_bool not_used __attribute__((unused)))
@@ -131,74 +130,6 @@ void mi_undo_share(MYISAM_SHARE *share)
   my_free(share->decode_trees);
   my_free(share->decode_tables);
   mi_destroy_share_locks(share);
-}
-
-
-/* The process does not change while it has tables open: ask for it once */
-
-ulong mi_this_process(void)
-{
-  static int32 process;
-  int32 res= my_atomic_load32_explicit(&process, MY_MEMORY_ORDER_RELAXED);
-  if (unlikely(!res))
-  {
-    res= (int32) getpid();
-    my_atomic_store32_explicit(&process, res, MY_MEMORY_ORDER_RELAXED);
-  }
-  return (ulong) res;
-}
-
-
-/**
-  Open an index file that is in the data directory and no symbolic link
-
-  @param      name        './database/table.MYI', see my_table_path()
-  @param      mode        how the caller needs it, O_RDWR or O_RDONLY
-  @param      open_flags  HA_OPEN_ flags
-  @param[out] open_mode   how it was opened
-
-  @return descriptor, or -1 and my_errno: ELOOP or ENOTDIR if there is a
-          symbolic link in the name
-
-  It is opened for writing if it can be, as in mi_open().
-*/
-
-File mi_open_in_data_dir(const char *name, int mode, uint open_flags,
-                         int *open_mode)
-{
-  File file;
-  DEBUG_SYNC_C("mi_open_in_data_dir");
-  *open_mode= (open_flags & HA_OPEN_FORCE_MODE) ? mode : O_RDWR;
-  file= mysql_file_open(mi_key_file_kfile, name,
-                        *open_mode | O_SHARE | O_NOFOLLOW | O_CLOEXEC,
-                        MYF(MY_NOSYMLINKS));
-  if (file < 0 && (my_errno == EROFS || my_errno == EACCES) &&
-      *open_mode != O_RDONLY && mode == O_RDONLY)
-    file= mysql_file_open(mi_key_file_kfile, name,
-                          (*open_mode= O_RDONLY) | O_SHARE | O_NOFOLLOW |
-                          O_CLOEXEC, MYF(MY_NOSYMLINKS));
-  return file;
-}
-
-
-/**
-  Open a data file that is in the data directory and no symbolic link
-
-  @param name       './database/table.MYD', beside an index file that was opened
-                    by mi_open_in_data_dir()
-  @param data_mode  share->data_mode
-
-  @return descriptor, or -1. Gives no error message: the caller looks if the
-          file is a link, and opens it as mi_open_datafile() does if not.
-*/
-
-File mi_open_data_in_data_dir(const char *name, int data_mode)
-{
-  DEBUG_SYNC_C("mi_open_data_in_data_dir");
-  DBUG_EXECUTE_IF("open_datafile_no_descriptors", return -1;);
-  return mysql_file_open(mi_key_file_dfile, name,
-                         data_mode | O_SHARE | O_CLOEXEC | O_NOFOLLOW,
-                         MYF(MY_NOSYMLINKS));
 }
 
 
