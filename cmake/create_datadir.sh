@@ -1,15 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Usage: create_datadir.sh SOURCE BUILD-TREE DATADIR
+# Usage: create_datadir.sh SOURCE BUILD-TREE DATADIR [MARIADBD-OPTION...]
 #
 # Fill an empty directory with a server's system tables, by MariaDB's own
 # mariadb-install-db.  The operating system's root and the present user may
 # log in through the socket without a password.
 set -eu
 user=$(id -un)
-exec "$2/scripts/mariadb-install-db" --no-defaults \
-  "--srcdir=$1" "--builddir=$2" "--datadir=$3" \
+source=$1 tree=$2 datadir=$3
+shift 3
+exec "$tree/scripts/mariadb-install-db" --no-defaults \
+  "--srcdir=$source" "--builddir=$tree" "--datadir=$datadir" \
   --auth-root-authentication-method=socket \
   "--auth-root-socket-user=$user" --skip-test-db "--user=$user" \
-  --skip-name-resolve
+  --skip-name-resolve "$@"

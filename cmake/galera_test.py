@@ -141,10 +141,14 @@ class Member:
         datadir = self.node.datadir
         shutil.rmtree(datadir, ignore_errors=True)
         shutil.copytree(self.cluster.empty, datadir)
+        self.let_rsync_write()
+
+    def let_rsync_write(self):
+        """Run by root, its daemon writes as nobody."""
         if os.geteuid() == 0:
-            # rsync's daemon, run by root, writes as nobody
             self.cluster.test.work.chmod(0o755)
             nobody = pwd.getpwnam("nobody")
+            datadir = self.node.datadir
             for path in (datadir, *datadir.rglob("*")):
                 os.chown(path, nobody.pw_uid, nobody.pw_gid)
 
@@ -249,6 +253,8 @@ CREATE TABLE counters (run INT, thread INT, n INT, PRIMARY KEY (run, thread));
         elif kill:
             options = ["--wsrep-start-position="
                        + member.recovered_position()]
+            # A node that was killed in the middle of DDL gets all data anew
+            member.let_rsync_write()
         else:
             options = []
         member.start(variant, *options)
