@@ -382,7 +382,11 @@ def parse(words):
                         help="continue an interrupted run")
     parser.add_argument("--report", action="store_true",
                         help="write docs/PERFORMANCE.md from the raw data "
-                        "that is there, without measuring")
+                        "that is there, without measuring; a run writes its "
+                        "own report beside its raw data")
+    parser.add_argument("--second", type=pathlib.Path, metavar="DIR",
+                        help="with --report: the raw data of a second run, "
+                        "to say which of its ratios agree")
     parser.add_argument("--output", type=pathlib.Path,
                         help="directory of the raw data (default: "
                         "out/BASE/bench)")
@@ -425,7 +429,8 @@ def main():
     options = parse(sys.argv[1:])
     options.output.mkdir(parents=True, exist_ok=True)
     if options.report:
-        report.write(options.output, TOP / "docs", list(scenarios.ALL))
+        report.write(options.output, TOP / "docs", list(scenarios.ALL),
+                     options.second)
         print(f"wrote {TOP / 'docs' / 'PERFORMANCE.md'}")
         return
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -454,6 +459,8 @@ def main():
         for server in options.peers:
             server.clean_up()
     print(f"{(time.monotonic() - begin) / 60:.1f} minutes")
+    report.write(options.output, options.output, list(scenarios.ALL))
+    print(f"report: {options.output / 'PERFORMANCE.md'}")
 
 
 if __name__ == "__main__":

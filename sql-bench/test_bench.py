@@ -4,6 +4,7 @@
 
 import contextlib
 import io
+import json
 import os
 import pathlib
 import struct
@@ -180,6 +181,31 @@ class ReportTest(unittest.TestCase):
         self.assertIn("| pairs | other |", text)
         self.assertIn("| 2.00 to 2.00 | 5 | 7 |", text)
         self.assertNotIn("not a full run", text)
+
+
+    def test_second_run_that_differs_is_named(self):
+        def run(**ratios):
+            return data(cells=[
+                {"label": label, "values": {"stock": [1.0, 1.0, 1.0],
+                                            "patched": found}}
+                for label, found in ratios.items()])
+        text = "\n".join(report.section(
+            run(same=[1.0, 2.0, 3.0], differs=[1.0, 1.1, 1.2],
+                once=[1.0, 1.0, 1.0]),
+            run(same=[2.5, 2.6, 2.7], differs=[1.3, 1.4, 1.5])))
+        self.assertIn("A second run: 1 of 2 ratios agree", text)
+        self.assertIn("not differs 1.40 (1.30 to 1.50).", text)
+
+    def test_raw_data_is_kept_whole(self):
+        with tempfile.TemporaryDirectory() as work:
+            work = pathlib.Path(work)
+            (work / "plots").mkdir()
+            (work / "one.json").write_text(json.dumps(data(), indent=1))
+            kept = report.keep(work, work / "plots", "one")
+            self.assertEqual(
+                json.loads((work / "plots" / "one.json").read_text()), kept)
+            self.assertEqual(dict(kept, **data()), kept)
+            self.assertIsNone(report.keep(work, work / "plots", "two"))
 
 
 class ServerTest(unittest.TestCase):

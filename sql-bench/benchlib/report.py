@@ -2,8 +2,9 @@
 """Write docs/PERFORMANCE.md and its plots from the raw data of scenarios."""
 
 import json
+import re
 
-from .statistics import median, ratio_of_pairs
+from .statistics import agree, median, ratio_of_pairs
 
 VARIANTS = ("stock", "patched")
 # Middle tones, readable on a light and on a dark page
@@ -137,8 +138,30 @@ def plot(data, path):
         + "\n")
 
 
-def section(data):
-    """The lines of one scenario."""
+def repeated(data, again):
+    """What a second run says of the ratios of the first."""
+    second = {cell["label"]: cell["values"] for cell in complete(again)}
+    same, others = 0, []
+    for cell in complete(data):
+        values = second.get(cell["label"])
+        pair = [ratio_of_pairs(run["stock"], run["patched"])
+                for run in (cell["values"], values) if run]
+        if len(pair) < 2 or None in pair:
+            continue
+        if agree(*pair):
+            same += 1
+        else:
+            others.append(f"{cell['label']} {pair[1]['median']:.2f} ("
+                          f"{pair[1]['low']:.2f} to {pair[1]['high']:.2f})")
+    if not same and not others:
+        return []
+    return ["", f"A second run: {same} of {same + len(others)} ratios agree, "
+            "one run's median being in the other's spread"
+            + ("; not " + ", ".join(others) if others else "") + "."]
+
+
+def section(data, again=None):
+    """The lines of one scenario; again: the data of a second run."""
     machine = data["machine"]
     peers = names(data)[len(VARIANTS):]
     result = [f"## {data['title']}", "", f"`BUILD/bench {data['scenario']}`, "
@@ -161,6 +184,8 @@ def section(data):
             + shown) + " |")
     if data["remarks"]:
         result += ["", *(f"- {remark}" for remark in data["remarks"])]
+    if again:
+        result += repeated(data, again)
     absent = [cell["label"] for cell in data["cells"]
               if cell not in complete(data)]
     if absent:
@@ -181,24 +206,43 @@ def section(data):
     return result + ["", "; ".join(facts) + ".", ""]
 
 
-def write(output, docs, scenarios):
-    """Write the report from output/NAME.json of each name that is there."""
+def write(output, docs, scenarios, second=None):
+    """Write the report from output/NAME.json of each name that is there, and
+    keep the raw data beside the plots.
+
+    second: likewise of a second run, which the ratios are compared with
+    """
     plots = docs / "performance"
     plots.mkdir(parents=True, exist_ok=True)
     text = ["<!-- SPDX-License-Identifier: GPL-2.0-only -->",
-             "# Performance, stock against patched", "",
-             "Written by `BUILD/bench --report` from the raw data of the "
-             "benchmarks. Both servers",
-             "are built from the same source with the same flags and take "
-             "turns in one run. The",
-             "ratio is the median over the pairs of patched / stock; the "
-             "spread is the lowest and",
-             "the highest of them. `BUILD/bench` repeats all of it.", ""]
+            "# Performance, stock against patched", "",
+            "Written by `BUILD/bench --report` from the raw data of the "
+            "benchmarks, which is kept",
+            "in [performance](performance). Both servers are built from the "
+            "same source with the",
+            "same flags and take turns in one run. The ratio is the median "
+            "over the pairs of",
+            "patched / stock; the spread is the lowest and the highest of "
+            "them. `BUILD/bench`",
+            "repeats all of it.", ""]
     for name in scenarios:
-        file = output / f"{name}.json"
-        if file.exists():
-            data = json.loads(file.read_text())
-            if complete(data):
-                plot(data, plots / f"{name}.svg")
-                text += section(data)
+        data = keep(output, plots, name)
+        if data and complete(data):
+            plot(data, plots / f"{name}.svg")
+            again = keep(second, plots, name, ".second") if second else None
+            text += section(data, again)
     (docs / "PERFORMANCE.md").write_text("\n".join(text).rstrip() + "\n")
+
+
+def keep(directory, plots, name, run=""):
+    """Copy a scenario's raw data to the plots; return it, if there is any."""
+    file = directory / f"{name}.json"
+    if not file.exists():
+        return None
+    data = {"SPDX-License-Identifier": "GPL-2.0-only",
+            **json.loads(file.read_text())}
+    # A measurement a line is too much to look at
+    lines = json.dumps(data, indent=1)
+    lines = re.sub(r"\n {5,}|\n {4}(?=\])", " ", lines)
+    (plots / f"{name}{run}.json").write_text(lines + "\n")
+    return data

@@ -23,5 +23,12 @@ def ratio_of_pairs(stock, patched):
             "low": ratios[0], "high": ratios[-1], "pairs": len(ratios)}
 
 
+def agree(one, other):
+    """Whether two runs found the same ratio: the median of one of them lies in
+    the spread of the other."""
+    return (one["low"] <= other["median"] <= one["high"]
+            or other["low"] <= one["median"] <= other["high"])
+
+
 def geometric_mean(values):
     return math.exp(sum(map(math.log, values)) / len(values))
