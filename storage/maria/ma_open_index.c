@@ -214,12 +214,10 @@ my_bool _ma_files_need_sync(MARIA_SHARE *share)
 
 void _ma_undo_share(MARIA_SHARE *share)
 {
-  if (share->file_map)
-  {
-    MARIA_HA info;
-    info.s= share;
-    unmap_file(&info);
-  }
+  MARIA_HA info;
+  info.s= share;
+  info.opt_flag= 0;
+  unmap_file(&info);
   if (share->state_history)
     _ma_store_state_history(share->state.create_rename_lsn,
                             share->state_history);
