@@ -11,7 +11,9 @@ behind each pair, where a scenario needs no more of a server than statements.
 With --budget, each scenario gets its share of the time, by its weight, and
 what an earlier one has left over goes to the later ones.  Within its share it
 chooses how long a measurement lasts; when the share is used up it ends with
-what it has.
+what it has.  What is left over in the end goes to those that miss something.
+
+A scenario that fails says so and does not keep the others from being run.
 
 After each measurement the raw data is saved as JSON, so an interrupted run
 keeps what it has, and --resume continues it.
@@ -114,6 +116,7 @@ class Run:
         self.pairs = options.pairs or (1 if options.quick else scenario.pairs)
         self.cells = scenario.cells(options)
         self.deadline = None
+        self.failed = False
         self.peers = options.peers if scenario.peers else []
         self.file = options.output / f"{scenario.name}.json"
         self.settings = {name: value for name, value in vars(options).items()
@@ -202,7 +205,7 @@ class Run:
         """Measure, for so many seconds at most if that is given."""
         if not self.missing():
             return
-        self.options.each = None
+        self.options.each = self.deadline = None
         try:
             if seconds:
                 left = max(seconds - END, 0.8 * seconds)
@@ -425,6 +428,39 @@ def check(chosen, options):
         server.connect()
 
 
+def run_all(runs, options, progress):
+    """Run the scenarios, in the time that --budget allows; return what went
+    wrong, as sentences."""
+    failed = []
+    if options.budget:
+        progress.end = time.monotonic() + 60 * options.budget
+
+    def run_one(run, later):
+        seconds = None
+        if options.budget:
+            seconds = ((progress.end - time.monotonic())
+                       * run.scenario.weight
+                       / sum(r.scenario.weight for r in (run, *later)))
+        try:
+            run.run(seconds)
+        except BenchError as error:
+            failed.append(f"{run.scenario.name}: {error}")
+            run.failed = True
+        finally:
+            progress.clear()
+            stop_all()
+            run.finish()
+
+    for number, run in enumerate(runs):
+        run_one(run, runs[number + 1:])
+    if options.budget:
+        runs = [run for run in runs if run.missing() and not run.failed]
+        for number, run in enumerate(runs):
+            if progress.end - time.monotonic() > 2 * END:
+                run_one(run, runs[number + 1:])
+    return failed
+
+
 def main():
     options = parse(sys.argv[1:])
     options.output.mkdir(parents=True, exist_ok=True)
@@ -442,25 +478,16 @@ def main():
     begin = time.monotonic()
     progress = Progress()
     try:
-        for number, scenario in enumerate(chosen):
-            seconds = None
-            if options.budget:
-                progress.end = begin + 60 * options.budget
-                seconds = ((progress.end - time.monotonic()) * scenario.weight
-                           / sum(s.weight for s in chosen[number:]))
-            run = Run(scenario, options, progress)
-            try:
-                run.run(seconds)
-            finally:
-                progress.clear()
-                stop_all()
-                run.finish()
+        failed = run_all([Run(scenario, options, progress)
+                          for scenario in chosen], options, progress)
     finally:
         for server in options.peers:
             server.clean_up()
     print(f"{(time.monotonic() - begin) / 60:.1f} minutes")
     report.write(options.output, options.output, list(scenarios.ALL))
-    print(f"report: {options.output / 'PERFORMANCE.md'}")
+    print(f"report: {options.output / 'PERFORMANCE.md'}", flush=True)
+    if failed:
+        raise BenchError("\n".join(failed))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ behind a call instruction to the function.
 
 import bisect
 import collections
+import functools
 import os
 import shutil
 import struct
@@ -83,11 +84,24 @@ class Program:
         return self.functions.get(address + distance)
 
 
+@functools.cache
+def may_sample_all():
+    return subprocess.run(
+        ["perf", "record", "--quiet", "--all-cpus", "--output=/dev/null",
+         "--", "true"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        check=False).returncode == 0
+
+
 def record(pid, seconds, file):
-    """Sample a process."""
+    """Sample a process; who may, samples all and leaves the others out later.
+
+    perf opens an event for each thread and CPU of a process, and takes so long
+    over thousands of threads that no sample is left in a few seconds.
+    """
+    whom = "--all-cpus" if may_sample_all() else f"--pid={pid}"
     done = subprocess.run(
         ["perf", "record", "--quiet", f"--freq={SAMPLES_A_SECOND}",
-         f"--call-graph=dwarf,{STACK_BYTES}", f"--pid={pid}",
+         f"--call-graph=dwarf,{STACK_BYTES}", whom,
          f"--output={file}", "--", "sleep", str(seconds)],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         check=False)
@@ -95,11 +109,12 @@ def record(pid, seconds, file):
         raise BenchError("perf record failed:\n" + done.stdout[-2000:])
 
 
-def stacks(file):
-    """The samples: lists of (address, function), the innermost first."""
+def stacks(file, pid):
+    """The samples of a process: lists of (address, function), the innermost
+    first."""
     with subprocess.Popen(
             ["perf", "script", "--input", file, "--fields", "ip,sym",
-             "--no-inline"], stdout=subprocess.PIPE,
+             f"--pid={pid}", "--no-inline"], stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, text=True) as script:
         stack = []
         for line in script.stdout:

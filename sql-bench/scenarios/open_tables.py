@@ -2,13 +2,12 @@
 """WL#70, table_cache negative scalability (2009)."""
 
 from benchlib import sysbench
-from benchlib.scenario import (Scenario, engines, integers, need_descriptors)
+from benchlib.scenario import (INNODB_FILES, Scenario, engines,
+                               innodb_options, integers, need_descriptors)
 from benchlib.servers import create_tables
 from benchlib.statistics import median
 
-
 EXTRAPOLATED = 100000           # open tables
-INNODB_FILES = 1000             # that InnoDB keeps open
 
 
 class OpenTables(Scenario):
@@ -23,7 +22,7 @@ class OpenTables(Scenario):
               "cached, and the cache is filled before each measurement, which "
               "stops after one round over the tables, or after a time limit.")
     unit = "tables/s"
-    weight = 5
+    weight = 8
     plot = {"x": "cache", "xlabel": "table_open_cache",
             "panel": ("engine", "threads")}
     caveat = ("Tables without rows: what is read from a table after it was "
@@ -69,11 +68,7 @@ class OpenTables(Scenario):
                     f"--max-connections={max(threads) + 20}",
                     "--open-files-limit=1048576"]
         if "innodb" in names:
-            # A table's first page and its rows in InnoDB's dictionary. So
-            # InnoDB needs no files, and leaves the descriptors to the others
-            settings += ["--innodb-buffer-pool-size="
-                         f"{128 + tables * 3 // 64}M",
-                         f"--innodb-open-files={INNODB_FILES}"]
+            settings += innodb_options(tables)
         return settings
 
     @classmethod

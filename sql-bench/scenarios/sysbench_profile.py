@@ -40,13 +40,14 @@ class SysbenchProfile(Sysbench):
     @staticmethod
     def add_arguments(parser):
         parser.add_argument("--profile-threads", default=None,
-                            help="numbers of threads (default 1,16,64,256; "
+                            help="numbers of threads (default "
+                            "1,16,64,256,2048; "
                             "quick 1,64)")
 
     @classmethod
     def threads(cls, options):
         return integers(options.profile_threads or
-                        ("1,64" if options.quick else "1,16,64,256"))
+                        ("1,64" if options.quick else "1,16,64,256,2048"))
 
     @classmethod
     def tables(cls, options):
@@ -75,7 +76,8 @@ class SysbenchProfile(Sysbench):
                 time.sleep(WARM)
                 profile.record(server.process.pid, SECONDS, file)
             share, functions = profile.shares(
-                profile.stacks(file), FUNCTIONS, program.called)
+                profile.stacks(file, server.process.pid), FUNCTIONS,
+                program.called)
         program.close()
         return {"value": share, "functions": functions}
 
