@@ -31,7 +31,7 @@ class SysbenchProfile(Sysbench):
               "perf's own sampling costs both servers the same.")
     unit = "% of samples"
     higher_is_better = False
-    weight = 3
+    weight = 5
     pairs = 5
     peers = False
     load = None

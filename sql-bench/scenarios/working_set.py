@@ -29,7 +29,7 @@ class WorkingSet(Scenario):
               f"random with table_open_cache={CACHE}, alone, and beside one "
               "that sums up the sizes of many MyISAM tables again and again.")
     unit = "as named"
-    weight = 3
+    weight = 5
     caveat = ("A cache that has room for the working set. With few CPUs the "
               "schema query takes time from the readers whatever the cache "
               "does.")
