@@ -32,7 +32,7 @@ class InnodbOpenFiles(Scenario):
               "without recovery is part of the time of recovery.")
     unit = "as named"
     peers = False
-    weight = 5
+    weight = 8
     plot = {"x": "limit", "xlabel": "innodb_open_files",
             "panel": ("pool", "what")}
 
