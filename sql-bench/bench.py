@@ -21,16 +21,18 @@ Exit status: 0 done, 1 failed or interrupted, 2 wrong usage.
 """
 
 import argparse
+import contextlib
 import datetime
+import fcntl
 import json
 import os
 import pathlib
 import platform
 import resource
-import signal
 import subprocess
 import sys
 import time
+import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.dont_write_bytecode = True
@@ -40,6 +42,8 @@ from benchlib.scenario import need_disk                # noqa: E402
 from benchlib.servers import (BenchError, Peer, Server,    # noqa: E402
                               stop_all)
 from benchlib.statistics import median, ratio_of_pairs      # noqa: E402
+from benchlib.timelimit import (OutOfTime, obey_signals,    # noqa: E402
+                                set_limit, whole)
 import scenarios                                            # noqa: E402
 
 VARIANTS = ("stock", "patched")
@@ -98,14 +102,6 @@ def said(*command):
     return done.stdout.partition("\n")[0]
 
 
-class OutOfTime(Exception):
-    """The scenario's share of the budget is used up."""
-
-
-def time_is_up(*_):
-    raise OutOfTime
-
-
 class Run:
     """All measurements of one scenario."""
 
@@ -141,11 +137,20 @@ class Run:
                     != [cell["label"] for cell in self.cells]):
                 raise BenchError(f"{self.file} is of other options; run "
                                  "with the same ones, or without --resume")
-            self.data["cells"] = before["cells"]
-            self.data["versions"] = before["versions"]
+            if before["machine"] != self.data["machine"]:
+                raise BenchError(f"{self.file} is of another machine or "
+                                 "another revision of this repository; run "
+                                 "without --resume")
+            for name in ("cells", "versions", "date"):
+                self.data[name] = before[name]
+        # The raw data of an earlier run stays, under another name, until this
+        # one has some
+        self.earlier = not options.resume and self.file.exists()
 
     def save(self):
-        self.file.parent.mkdir(parents=True, exist_ok=True)
+        if self.earlier:
+            self.file.replace(self.file.with_suffix(".json.old"))
+            self.earlier = False
         temporary = self.file.with_suffix(".new")
         temporary.write_text(json.dumps(self.data, indent=1) + "\n")
         temporary.rename(self.file)
@@ -159,6 +164,26 @@ class Run:
                    for index in range(len(self.cells))
                    for variant in (*VARIANTS,
                                    *(peer.variant for peer in self.peers)))
+
+    def empty(self):
+        return not any(values for cell in self.data["cells"]
+                       for values in cell["values"].values())
+
+    def drop_cut(self):
+        """Forget what has not both halves of a pair, or not all cells of those
+        that are measured together: the rest would be measured much later, or
+        for another length of time."""
+        size = self.scenario.together
+        for first in range(0, len(self.cells), size):
+            group = self.data["cells"][first:first + size]
+            pairs = min(len(cell["values"][variant]) for cell in group
+                        for variant in VARIANTS)
+            for name in (*VARIANTS, *(peer.variant for peer in self.peers)):
+                have = min(pairs, *(len(cell["values"].get(name, ()))
+                                    for cell in group))
+                for cell in group:
+                    for kind in ("values", "details"):
+                        del cell.get(kind, {}).get(name, [])[have:]
 
     def server(self, variant):
         # Servers that run at the same time need a data directory each
@@ -182,7 +207,8 @@ class Run:
         values = self.values(index, server.variant)
         if len(values) > pair:
             return                      # of the run that is resumed
-        self.out_of_time()
+        if index % self.scenario.together == 0:
+            self.out_of_time()
         now = time.monotonic()
         missing = self.missing()
         if not self.deadline and self.first_missing > missing:
@@ -193,27 +219,29 @@ class Run:
                            f"{self.cells[index]['label']}")
         measured = self.scenario.measure(server, self.cells[index],
                                          self.options)
-        if isinstance(measured, dict):
-            values.append(measured.pop("value"))
-            self.data["cells"][index].setdefault("details", {}).setdefault(
-                server.variant, []).append(measured)
-        else:
-            values.append(measured)
-        self.save()
+        with whole():
+            if isinstance(measured, dict):
+                values.append(measured.pop("value"))
+                self.data["cells"][index].setdefault(
+                    "details", {}).setdefault(
+                        server.variant, []).append(measured)
+            else:
+                values.append(measured)
+            self.save()
 
     def run(self, seconds=None):
         """Measure, for so many seconds at most if that is given."""
+        self.drop_cut()
         if not self.missing():
             return
         self.options.each = self.deadline = None
         try:
-            if seconds:
+            if seconds is not None:
                 left = max(seconds - END, 0.8 * seconds)
                 self.deadline = time.monotonic() + left
                 # Nothing is begun after that; what runs then has a little
                 # more time
-                signal.signal(signal.SIGALRM, time_is_up)
-                signal.setitimer(signal.ITIMER_REAL, (left + seconds) / 2)
+                set_limit((left + seconds) / 2)
             if not self.scenario.needs_servers:
                 self.run_program()
                 return
@@ -230,20 +258,28 @@ class Run:
         except OutOfTime:
             pass
         finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
+            set_limit(0)
 
     def run_program(self):
-        for pair in range(len(self.values(0, "stock")), self.pairs):
-            self.out_of_time()
-            self.progress.show(f"{self.scenario.name}: pair {pair + 1} of "
-                               f"{self.pairs}")
-            measured = self.scenario.measure_pair(self.options.trees,
-                                                  self.options)
-            for index, cell in enumerate(self.cells):
-                for variant in VARIANTS:
-                    self.values(index, variant).append(
-                        measured[cell["label"]][variant])
-            self.save()
+        parts = self.scenario.parts(self.options)
+        for pair in range(self.pairs):
+            for part in parts:
+                cells = [index for index, cell in enumerate(self.cells)
+                         if cell.get("part") == part]
+                if len(self.values(cells[0], "stock")) > pair:
+                    continue            # of the run that is resumed
+                self.out_of_time()
+                self.progress.show(f"{self.scenario.name}: pair {pair + 1} of "
+                                   f"{self.pairs}"
+                                   + (f", {part}" if part else ""))
+                measured = self.scenario.measure_pair(
+                    self.options.trees, self.options, part, self.order(pair))
+                with whole():
+                    for index in cells:
+                        for variant in VARIANTS:
+                            self.values(index, variant).append(
+                                measured[self.cells[index]["label"]][variant])
+                    self.save()
 
     def prepare(self):
         servers = {variant: self.server(variant) for variant in VARIANTS}
@@ -310,7 +346,8 @@ class Run:
                 with server:
                     self.warm_up(server)
                     for index in range(len(self.cells)):
-                        if end and time.monotonic() > end:
+                        if (end and time.monotonic() > end
+                                and index % self.scenario.together == 0):
                             cut = True
                             break
                         self.measure(server, index, pair)
@@ -319,6 +356,9 @@ class Run:
 
     def finish(self):
         """Print the table and the scenario's remarks."""
+        if self.empty():
+            print(f"\n{self.scenario.title}: nothing was measured")
+            return
         results = [(cell, cell["values"]) for cell in self.data["cells"]]
         names = [*VARIANTS, *(peer.variant for peer in self.peers)]
         print(f"\n{self.scenario.title}, {self.scenario.unit}")
@@ -345,10 +385,10 @@ class Run:
 
 
 def scenario_arguments(scenario):
-    """The names of a scenario's own options."""
+    """The names of the options that a scenario depends on."""
     parser = argparse.ArgumentParser(add_help=False)
     scenario.add_arguments(parser)
-    return set(vars(parser.parse_args([])))
+    return {*vars(parser.parse_args([])), *scenario.also_options}
 
 
 def peer(text):
@@ -368,7 +408,7 @@ def parse(words):
                         help=argparse.SUPPRESS)
     parser.add_argument("--pairs", type=int,
                         help="stock/patched pairs a cell (default 5, sysbench "
-                        "7; quick 1)")
+                        "15; quick 1)")
     parser.add_argument("--quick", action="store_true",
                         help="fewer cells and one pair, in "
                         f"{QUICK_MINUTES} minutes at most")
@@ -393,6 +433,8 @@ def parse(words):
     parser.add_argument("--output", type=pathlib.Path,
                         help="directory of the raw data (default: "
                         "out/BASE/bench)")
+    parser.add_argument("--parse-only", action="store_true",
+                        help=argparse.SUPPRESS)
     for scenario in scenarios.ALL.values():
         scenario.add_arguments(parser.add_argument_group(scenario.name))
     options = parser.parse_args(words)
@@ -403,6 +445,11 @@ def parse(words):
         value = getattr(options, name)
         if value is not None and value <= 0:
             parser.error(f"--{name} must be more than 0")
+    if options.second and not options.report:
+        parser.error("--second goes with --report")
+    peers = [name for name, _ in options.peers]
+    if len(set(peers)) < len(peers):
+        parser.error("each --peer needs a name of its own")
     if options.quick and options.budget is None:
         options.budget = QUICK_MINUTES
     for name in options.names:
@@ -415,17 +462,47 @@ def parse(words):
 
 def check(chosen, options):
     """Fail before anything starts where the machine cannot run a scenario."""
-    need_disk(options, 3 * 1024 ** 3)
     for scenario in chosen:
         try:
             scenario.check(options)
         except BenchError as error:
             raise BenchError(f"{scenario.name}: {error}") from None
+    # The tables of all stay in the data directories
+    need_disk(options, (3 << 30) + sum(scenario.disk(options)
+                                       for scenario in chosen))
     client = options.trees / "stock" / "release" / "client" / "mariadb"
     options.peers = [Peer(name, socket, client)
                      for name, socket in options.peers]
     for server in options.peers:
         server.connect()
+        for scenario in chosen:
+            if (scenario.peers
+                    and scenario.connections(options) > server.connections):
+                raise BenchError(
+                    f"--peer {server.variant} allows {server.connections} "
+                    f"connections, {scenario.name} needs "
+                    f"{scenario.connections(options)}: raise its "
+                    "max_connections, or ask for fewer threads")
+
+
+def need_raw_data(directory):
+    if not any((directory / f"{name}.json").exists()
+               for name in scenarios.ALL):
+        raise BenchError(f"no raw data of a benchmark in {directory}; let "
+                         "BUILD/bench measure first, or name its --output")
+
+
+@contextlib.contextmanager
+def only_one(directory):
+    """Two benchmarks at the same time would measure each other."""
+    directory.mkdir(parents=True, exist_ok=True)
+    with open(directory / "lock", "w", encoding="ascii") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BenchError(f"another benchmark runs in {directory}; wait "
+                             "for its end") from None
+        yield
 
 
 def run_all(runs, options, progress):
@@ -435,6 +512,17 @@ def run_all(runs, options, progress):
     if options.budget:
         progress.end = time.monotonic() + 60 * options.budget
 
+    def attempt(run, what, *arguments):
+        try:
+            what(*arguments)
+        except BenchError as error:
+            failed.append(f"{run.scenario.name}: {error}")
+            run.failed = True
+        except Exception as error:              # pylint: disable=W0718
+            traceback.print_exc()
+            failed.append(f"{run.scenario.name}: {error!r}")
+            run.failed = True
+
     def run_one(run, later):
         seconds = None
         if options.budget:
@@ -442,14 +530,12 @@ def run_all(runs, options, progress):
                        * run.scenario.weight
                        / sum(r.scenario.weight for r in (run, *later)))
         try:
-            run.run(seconds)
-        except BenchError as error:
-            failed.append(f"{run.scenario.name}: {error}")
-            run.failed = True
+            if seconds is None or seconds > END / 2:
+                attempt(run, run.run, seconds)
         finally:
             progress.clear()
-            stop_all()
-            run.finish()
+            attempt(run, stop_all)
+            attempt(run, run.finish)
 
     for number, run in enumerate(runs):
         run_one(run, runs[number + 1:])
@@ -463,26 +549,41 @@ def run_all(runs, options, progress):
 
 def main():
     options = parse(sys.argv[1:])
-    options.output.mkdir(parents=True, exist_ok=True)
+    if options.parse_only:
+        return
     if options.report:
+        need_raw_data(options.output)
+        if options.second:
+            need_raw_data(options.second)
         report.write(options.output, TOP / "docs", list(scenarios.ALL),
                      options.second)
         print(f"wrote {TOP / 'docs' / 'PERFORMANCE.md'}")
         return
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    obey_signals()
     # For sysbench, which needs one for each connection
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     chosen = [scenarios.ALL[name] for name in options.names]
     check(chosen, options)
+    with contextlib.ExitStack() as locks:
+        for directory in {options.trees / "bench", options.output.resolve()}:
+            locks.enter_context(only_one(directory))
+        measure(chosen, options)
+
+
+def measure(chosen, options):
     begin = time.monotonic()
     progress = Progress()
+    failed = []
     try:
-        failed = run_all([Run(scenario, options, progress)
-                          for scenario in chosen], options, progress)
+        failed += run_all([Run(scenario, options, progress)
+                           for scenario in chosen], options, progress)
     finally:
         for server in options.peers:
-            server.clean_up()
+            try:
+                server.clean_up()
+            except BenchError as error:
+                failed.append(f"--peer {server.variant}: {error}")
     print(f"{(time.monotonic() - begin) / 60:.1f} minutes")
     report.write(options.output, options.output, list(scenarios.ALL))
     print(f"report: {options.output / 'PERFORMANCE.md'}", flush=True)

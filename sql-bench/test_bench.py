@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pathlib
+import signal
 import struct
 import subprocess
 import sys
@@ -18,11 +19,13 @@ sys.dont_write_bytecode = True
 
 import bench                                            # noqa: E402
 import scenarios                                        # noqa: E402
-from benchlib import profile, report, sysbench          # noqa: E402
-from benchlib.scenario import integers                  # noqa: E402
+from benchlib import profile, report, sysbench, timelimit   # noqa: E402
+from benchlib.scenario import (Scenario, integers,      # noqa: E402
+                               need_disk)
 from benchlib.servers import BenchError, Server         # noqa: E402
 from benchlib.statistics import (geometric_mean,        # noqa: E402
                                  ratio_of_pairs)
+from benchlib.timelimit import OutOfTime                # noqa: E402
 
 SYSBENCH = """\
 SQL statistics:
@@ -43,7 +46,7 @@ def data(**more):
     """What a run keeps, of one scenario with one cell."""
     return dict({"scenario": "s", "title": "T", "source": "S",
                  "question": "Q?", "method": "M.", "caveat": "C.",
-                 "unit": "u", "plot": None, "higher_is_better": True,
+                 "unit": "u", "plot": None, "quick": False, "pairs": 5, "higher_is_better": True,
                  "date": "D", "versions": {}, "remarks": [],
                  "machine": {"cpus": 2, "cpu": "c", "memory_GiB": 1,
                              "kernel": "k"},
@@ -58,6 +61,10 @@ class StatisticsTest(unittest.TestCase):
         ratio = ratio_of_pairs([1.0, 10.0, 100.0], [2.0, 10.0, 50.0])
         self.assertEqual((ratio["low"], ratio["median"], ratio["high"],
                           ratio["pairs"]), (0.5, 1.0, 2.0, 3))
+
+    def test_zero_of_stock_leaves_no_ratio(self):
+        self.assertIsNone(ratio_of_pairs([0.0, 1.0], [1.0, 1.0]))
+        self.assertEqual(ratio_of_pairs([0.5, 1.0], [0.0, 1.0])["low"], 0.0)
 
     def test_pair_that_is_not_complete_does_not_count(self):
         self.assertEqual(ratio_of_pairs([1.0, 1.0], [2.0])["pairs"], 1)
@@ -130,6 +137,10 @@ class OptionsTest(unittest.TestCase):
         self.fails("--budget=0")
         self.fails("--peer=name-only")
         self.fails("--peer=stock=/socket")
+        self.fails("--peer=one=/socket", "--peer=one=/other")
+        self.fails("--second=/nonexistent")
+        self.fails("--tables=0")
+        self.fails("--sysbench-rows=-1")
         with self.assertRaises(BenchError):
             integers("64,x")
 
@@ -142,6 +153,181 @@ class OptionsTest(unittest.TestCase):
         with self.assertRaises(BenchError) as raised:
             scenarios.ALL["open-tables"].check(options)
         self.assertIn("ulimit -Hn", str(raised.exception))
+
+
+    def test_tables_that_do_not_fit_on_the_disk_are_refused(self):
+        with tempfile.TemporaryDirectory() as work:
+            for words in (["--tables=100000000", "open-tables"],
+                          ["--is-tables=100000000", "information-schema"],
+                          ["--schema-tables=1000000000", "working-set"],
+                          ["--files-tables=100000000", "innodb-open-files"],
+                          ["--frag-tables=100000000", "file-fragmentation"],
+                          ["--sysbench-rows=10000000000", "sysbench"]):
+                options = parse(*words)
+                options.trees = pathlib.Path(work)
+                with self.assertRaises(BenchError) as raised:
+                    need_disk(options,
+                              scenarios.ALL[words[-1]].disk(options))
+                self.assertIn("GiB of disk are needed", str(raised.exception))
+
+    def test_report_without_raw_data_leaves_the_old_one(self):
+        with tempfile.TemporaryDirectory() as work:
+            with self.assertRaises(BenchError):
+                bench.need_raw_data(pathlib.Path(work))
+            pathlib.Path(work, "sysbench.json").write_text("{}")
+            bench.need_raw_data(pathlib.Path(work))
+
+
+class Fake(Scenario):
+    """Two cells, of which the second needs the first just before it."""
+    name, title, source = "fake", "T", "S"
+    question, method, unit = "Q?", "M.", "u"
+    together = 2
+    pairs = 2
+
+    def __init__(self, stop_after=99):
+        self.left = stop_after
+        self.done = []
+
+    def cells(self, options):
+        return [{"label": "first"}, {"label": "second"}]
+
+    def measure(self, server, cell, options):
+        if not self.left:
+            raise OutOfTime
+        self.left -= 1
+        self.done.append((server.variant, cell["label"]))
+        return {"value": 1.0, "number": len(self.done)}
+
+
+class FakeServer:
+    def __init__(self, variant):
+        self.variant = variant
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def version(self):
+        return "1"
+
+
+class RunTest(unittest.TestCase):
+    def start(self, work, scenario, *words):
+        options = parse(f"--output={work}", *words)
+        options.trees = options.output
+        run = bench.Run(scenario, options, bench.Progress())
+        run.prepare = lambda: {variant: FakeServer(variant)
+                               for variant in bench.VARIANTS}
+        run.progress.show = lambda text: None
+        return run
+
+    def test_what_was_cut_is_measured_again_with_what_belongs_to_it(self):
+        with tempfile.TemporaryDirectory() as work:
+            scenario = Fake(stop_after=3)
+            run = self.start(work, scenario)
+            run.run()
+            self.assertEqual(run.missing(), 5)
+            scenario.left = 99
+            run.run()
+            # Stock's half of the first pair, too: its time was another
+            self.assertEqual(scenario.done[3:5], [("stock", "first"),
+                                                  ("stock", "second")])
+            self.assertEqual(len(scenario.done), 3 + 8)
+            self.assertEqual(run.missing(), 0)
+            for cell in run.data["cells"]:
+                for variant in bench.VARIANTS:
+                    self.assertEqual(len(cell["values"][variant]), 2)
+                    self.assertEqual(len(cell["details"][variant]), 2)
+
+    def test_resume_keeps_pairs_and_refuses_another_revision(self):
+        with tempfile.TemporaryDirectory() as work:
+            self.start(work, Fake(stop_after=5)).run()
+            scenario = Fake()
+            self.start(work, scenario, "--resume").run()
+            self.assertEqual(len(scenario.done), 4)
+            file = pathlib.Path(work, "fake.json")
+            kept = json.loads(file.read_text())
+            self.assertEqual([len(cell["values"]["stock"])
+                              for cell in kept["cells"]], [2, 2])
+            kept["machine"]["revision"] = "other"
+            file.write_text(json.dumps(kept))
+            with self.assertRaises(BenchError) as raised:
+                self.start(work, Fake(), "--resume")
+            self.assertIn("without --resume", str(raised.exception))
+
+    def test_earlier_raw_data_stays_until_there_is_new(self):
+        with tempfile.TemporaryDirectory() as work:
+            file = pathlib.Path(work, "fake.json")
+            self.start(work, Fake()).run()
+            before = file.read_text()
+            run = self.start(work, Fake(stop_after=0))
+            run.run()
+            with contextlib.redirect_stdout(io.StringIO()) as said:
+                run.finish()
+            self.assertIn("nothing was measured", said.getvalue())
+            self.assertEqual(file.read_text(), before)
+            self.start(work, Fake()).run()
+            self.assertEqual(pathlib.Path(work, "fake.json.old").read_text(),
+                             before)
+
+    def test_scenario_that_fails_does_not_end_the_others(self):
+        class Failing(Fake):
+            def measure(self, server, cell, options):
+                raise self.error
+
+        with tempfile.TemporaryDirectory() as work:
+            with contextlib.redirect_stdout(io.StringIO()), \
+                    contextlib.redirect_stderr(io.StringIO()):
+                for error in (BenchError("no"), ConnectionError("gone")):
+                    failing, other = Failing(), Fake()
+                    failing.error = error
+                    runs = [self.start(work, failing),
+                            self.start(work, other)]
+                    failed = bench.run_all(runs, runs[0].options,
+                                           runs[0].progress)
+                    self.assertEqual(len(failed), 1)
+                    self.assertTrue(failed[0].startswith("fake: "))
+                    self.assertEqual(len(other.done), 8)
+
+
+class TimeLimitTest(unittest.TestCase):
+    def setUp(self):
+        self.before = {number: signal.getsignal(number)
+                       for number in (*timelimit.ENDING, signal.SIGALRM)}
+        timelimit.obey_signals()
+
+    def tearDown(self):
+        for number, handler in self.before.items():
+            signal.signal(number, handler)
+
+    def test_what_must_be_whole_is_done_first(self):
+        done = []
+        for number, error in ((signal.SIGALRM, OutOfTime),
+                              (signal.SIGTERM, KeyboardInterrupt)):
+            with self.assertRaises(error):
+                with timelimit.whole():
+                    with timelimit.whole():
+                        os.kill(os.getpid(), number)
+                        done.append("inner")
+                    done.append("outer")
+        self.assertEqual(done, 2 * ["inner", "outer"])
+
+    def test_who_asks_twice_to_end_does_not_wait(self):
+        with self.assertRaises(KeyboardInterrupt):
+            with timelimit.whole():
+                os.kill(os.getpid(), signal.SIGTERM)
+                os.kill(os.getpid(), signal.SIGTERM)
+                self.fail("went on")
+        with timelimit.whole():         # not a third time
+            pass
+
+    def test_end_of_the_limit_forgets_what_comes_late(self):
+        with timelimit.whole():
+            os.kill(os.getpid(), signal.SIGALRM)
+            timelimit.set_limit(0)
 
 
 class ScenariosTest(unittest.TestCase):

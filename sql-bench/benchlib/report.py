@@ -12,13 +12,21 @@ COLOURS = {"stock": "#8a8a8a", "patched": "#2f8fd0"}
 PEERS = ("#c07a2c", "#5f9e50", "#a35fb0")
 TEXT = "#808080"
 FULL = 5                        # pairs of a full run, at least
+AS_NAMED = "as named"           # the unit of each cell is in its label
 
 
 def number(value):
     """Three digits that mean something, without an exponent."""
     if value >= 1000:
         return f"{value:,.0f}"
+    if 0 < value < 0.001:
+        return f"{value:.6f}"
     return f"{value:.3g}"
+
+
+def ratio_text(value):
+    """Two decimals, or more where these would be noughts."""
+    return f"{value:.2f}" if value >= 0.1 or value == 0 else number(value)
 
 
 def style():
@@ -77,7 +85,8 @@ def bars(pyplot, data):
     axes.set_yticks([-index for index in range(len(cells))],
                     [cell["label"] for cell in cells])
     better = "more" if data["higher_is_better"] else "less"
-    axes.set_xlabel(f"{data['unit']} ({better} is better)")
+    axes.set_xlabel(data["unit"] + (f" ({better} is better)" if data["unit"]
+                                    != AS_NAMED else ""))
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     axes.legend(frameon=False)
@@ -120,7 +129,7 @@ def lines(pyplot, data):
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
     grid.flat[0].legend(frameon=False)
-    if data["unit"] != "as named":
+    if data["unit"] != AS_NAMED:
         figure.supylabel(data["unit"], fontsize=9)
     return figure
 
@@ -151,8 +160,10 @@ def repeated(data, again):
         if agree(*pair):
             same += 1
         else:
-            others.append(f"{cell['label']} {pair[1]['median']:.2f} ("
-                          f"{pair[1]['low']:.2f} to {pair[1]['high']:.2f})")
+            others.append(f"{cell['label']} "
+                          f"{ratio_text(pair[1]['median'])} ("
+                          f"{ratio_text(pair[1]['low'])} to "
+                          f"{ratio_text(pair[1]['high'])})")
     if not same and not others:
         return []
     return ["", f"A second run: {same} of {same + len(others)} ratios agree, "
@@ -174,8 +185,9 @@ def section(data, again=None):
     for cell in complete(data):
         values = cell["values"]
         ratio = ratio_of_pairs(values["stock"], values["patched"])
-        shown = ([f"{ratio['median']:.2f}",
-                  f"{ratio['low']:.2f} to {ratio['high']:.2f}",
+        shown = ([ratio_text(ratio["median"]),
+                  f"{ratio_text(ratio['low'])} to "
+                  f"{ratio_text(ratio['high'])}",
                   str(ratio["pairs"])] if ratio else ["-", "-", "-"])
         shown += [number(median(values[peer])) if values.get(peer) else "-"
                   for peer in peers]
@@ -201,7 +213,9 @@ def section(data, again=None):
               in sorted(data["versions"].items())]
     facts += [machine[key] if key == "sysbench" else f"revision {machine[key]}"
               for key in ("sysbench", "revision") if machine.get(key)]
-    if taken < FULL:
+    if data["quick"]:
+        facts.append("a quick run")
+    elif taken < max(FULL, data["pairs"]):
         facts.append(f"{taken} pair{'s' * (taken != 1)} only, not a full run")
     return result + ["", "; ".join(facts) + ".", ""]
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The base of all scenarios, and what several of them need."""
 
+import argparse
 import resource
 import shutil
 
@@ -23,6 +24,11 @@ class Scenario:
     pairs = 5                   # of a full run
     weight = 1                  # share of --budget
     peers = True                # a peer needs to run statements only
+    # So many cells in turn are measured together: the later ones go on from
+    # where the first one has left the server
+    together = 1
+    # Options of other scenarios that this one depends on, too
+    also_options = ()
     caveat = ""                 # what the numbers do not show
     # None: a bar for each cell; else lines over the cells' value of "x", in
     # panels by their value of "panel"
@@ -37,6 +43,22 @@ class Scenario:
         """Runs everywhere."""
 
     @staticmethod
+    def disk(options):
+        """Bytes that its tables take in the data directories."""
+        return 0
+
+    @staticmethod
+    def connections(options):
+        """How many a server must allow."""
+        return 151
+
+    @staticmethod
+    def parts(options):
+        """Without servers: what measure_pair() is called for, one by one; a
+        cell's "part"."""
+        return [None]
+
+    @staticmethod
     def prepare(server, options, progress):
         """Needs no data."""
 
@@ -47,6 +69,14 @@ class Scenario:
     @staticmethod
     def remarks(results, options):
         return []
+
+
+def positive(text):
+    """The type of an argument that is a number of something."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not at least 1")
+    return value
 
 
 def integers(text):
@@ -88,6 +118,11 @@ def need_descriptors(tables):
             f"{(limit - RESERVED_DESCRIPTORS) // 2} tables")
 
 
+def table_bytes(names, count):
+    """What count tables of each engine take."""
+    return count * sum(TABLE_BYTES[name] for name in names)
+
+
 def need_disk(options, size):
     """Fail unless the data directories may grow by so many bytes."""
     free = shutil.disk_usage(options.trees).free
@@ -98,6 +133,8 @@ def need_disk(options, size):
             "room, or ask for fewer tables and rows")
 
 
+# Of a table with a row or two, all of its files
+TABLE_BYTES = {"myisam": 16 << 10, "aria": 40 << 10, "innodb": 112 << 10}
 INNODB_FILES = 1000             # that InnoDB keeps open
 
 

@@ -15,6 +15,8 @@ import subprocess
 import tempfile
 import time
 
+from .timelimit import whole
+
 
 class BenchError(Exception):
     """What went wrong, in words for the person at the terminal."""
@@ -25,8 +27,14 @@ SHUTDOWN_SECONDS = 300
 
 
 def stop_all():
+    errors = []
     for server in list(RUNNING):
-        server.stop()
+        try:
+            server.stop()
+        except BenchError as error:
+            errors.append(str(error))
+    if errors:
+        raise BenchError("; ".join(errors))
 
 
 atexit.register(stop_all)
@@ -74,10 +82,20 @@ class Server:
         shutil.rmtree(self.datadir, ignore_errors=True)
         new = pathlib.Path(tempfile.mkdtemp(prefix=".new-",
                                             dir=self.datadir.parent))
-        shutil.copytree(other.datadir, new, dirs_exist_ok=True)
-        new.rename(self.datadir)
+        try:
+            shutil.copytree(other.datadir, new, dirs_exist_ok=True)
+            new.rename(self.datadir)
+        except (OSError, shutil.Error) as error:
+            raise BenchError(f"copying {other.datadir} failed: {error}"
+                             ) from None
+        finally:
+            shutil.rmtree(new, ignore_errors=True)
 
     def start(self, *more_options):
+        with whole():
+            return self.start_and_wait(*more_options)
+
+    def start_and_wait(self, *more_options):
         self.create_datadir()
         self.run_directory = tempfile.mkdtemp(prefix="tcbench-")
         log = open(f"{self.run_directory}/log", "wb")
@@ -120,24 +138,26 @@ class Server:
         """Shut down cleanly and wait for the end of it."""
         if not self.process:
             return
-        self.process.terminate()
-        try:
-            status = self.process.wait(SHUTDOWN_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            raise BenchError(f"the {self.variant} server did not shut down "
-                             f"in {SHUTDOWN_SECONDS} seconds; it was killed"
-                             ) from None
-        self.forget()
-        if status:
-            raise BenchError(f"the {self.variant} server ended with status "
-                             f"{status}")
+        with whole():
+            self.process.terminate()
+            try:
+                status = self.process.wait(SHUTDOWN_SECONDS)
+            except subprocess.TimeoutExpired:
+                self.kill()
+                raise BenchError(f"the {self.variant} server did not shut "
+                                 f"down in {SHUTDOWN_SECONDS} seconds; it was "
+                                 "killed") from None
+            self.forget()
+            if status:
+                raise BenchError(f"the {self.variant} server ended with "
+                                 f"status {status}")
 
     def kill(self):
         """End it as a crash would."""
-        self.process.kill()
-        self.process.wait()
-        self.forget()
+        with whole():
+            self.process.kill()
+            self.process.wait()
+            self.forget()
 
     def __enter__(self):
         return self.start()
@@ -196,6 +216,7 @@ class Peer(Server):
         """Remember how it was found."""
         try:
             self.cache = self.sql("SELECT @@table_open_cache")[0][0]
+            self.connections = int(self.sql("SELECT @@max_connections")[0][0])
             self.databases = self.names()
         except BenchError as error:
             raise BenchError(f"--peer {self.variant}: {error}") from None

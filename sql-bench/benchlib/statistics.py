@@ -14,11 +14,13 @@ def ratio_of_pairs(stock, patched):
 
     A pair is measured within minutes, so a slow phase of the machine hits
     both; the median of the pairs' ratios suffers less from noise than the
-    ratio of the medians.
+    ratio of the medians.  None without pairs, and where stock has a zero: to
+    leave out these pairs would favour one side.
     """
-    ratios = sorted(b / a for a, b in zip(stock, patched) if a)
-    if not ratios:
+    pairs = list(zip(stock, patched))
+    if not pairs or not all(a for a, _ in pairs):
         return None
+    ratios = sorted(b / a for a, b in pairs)
     return {"median": statistics.median(ratios),
             "low": ratios[0], "high": ratios[-1], "pairs": len(ratios)}
 

@@ -94,32 +94,36 @@ class Load:
         # A stopped program would stay for ever if this one is killed
         command = ["setpriv", "--pdeathsig=KILL",
                    *arguments(server, *positional, **options)]
-        for _ in range(ATTEMPTS):
+        for attempt in range(1, ATTEMPTS + 1):
             self.process = subprocess.Popen(
                 command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                 text=True)
-            said = until_started(self.process)
-            if "Threads started" in said:
-                break
-            self.process.wait()
-            self.process.stdout.close()
-            if TOO_SLOW not in said:
-                raise BenchError(f"sysbench failed:\n{said[-2000:]}")
-        else:
-            raise BenchError(f"sysbench failed {ATTEMPTS} times:\n"
-                             + said[-2000:])
-        self.status = wire.Connection(server.socket, user="root")
-        self.asked = 0
-        self.pause()
+            try:
+                said = until_started(self.process)
+                if "Threads started" in said:
+                    self.status = wire.Connection(server.socket, user="root")
+                    self.asked = 0
+                    self.pause()
+                    return
+            except BaseException:
+                self.end()
+                raise
+            self.end()
+            if TOO_SLOW not in said or attempt == ATTEMPTS:
+                raise BenchError(f"sysbench failed, attempt {attempt}:\n"
+                                 + said[-2000:])
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
+        self.end()
+        self.status.close()
+
+    def end(self):
         self.process.kill()
         self.process.wait()
         self.process.stdout.close()
-        self.status.close()
 
     def counters(self):
         """(statements of all clients but this one, those that are running)"""
@@ -131,19 +135,21 @@ class Load:
 
     def pause(self):
         """Stop the threads; return the statements so far when the server has
-        answered what it had been asked.
+        answered what it had been asked, and when that was seen.
 
         Those that wait for a row lock of a stopped thread's transaction go
         on waiting, in the next run, too.
         """
         self.process.send_signal(signal.SIGSTOP)
-        before, unchanged = None, 0
+        before, unchanged, when = None, 0, 0
         while True:
             statements, running = self.counters()
-            unchanged = unchanged + 1 if statements == before else 0
-            if unchanged >= (5 if running else 1):
-                return statements
-            before = statements
+            if statements == before:
+                unchanged += 1
+                if unchanged >= (5 if running else 1):
+                    return statements, when
+            else:
+                before, unchanged, when = statements, 0, time.monotonic()
             time.sleep(0.01)
 
     def run(self, seconds):
@@ -152,12 +158,11 @@ class Load:
         begin = time.monotonic()
         self.process.send_signal(signal.SIGCONT)
         time.sleep(seconds)
-        end = time.monotonic()
-        statements = self.pause() - before
+        statements, end = self.pause()
         if self.process.poll() is not None:
             raise BenchError("sysbench ended:\n"
                              + self.process.stdout.read()[-2000:])
-        return statements / (end - begin)
+        return (statements - before) / (end - begin)
 
 
 def read(script, text):

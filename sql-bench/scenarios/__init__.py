@@ -14,7 +14,10 @@ A scenario is a class with
                         directories of their own, and take turns for every
                         cell; False: one after the other on one directory
   needs_servers         False: a program of its own measures both, by
-                        measure_pair(trees, options), and the rest is not used
+                        measure_pair(trees, options, part, order) for each of
+                        its parts(options), and the rest is not used
+  together              so many cells in turn are measured as one
+  disk(options)         bytes that its tables take
   add_arguments(parser) its own options
   check(options)        raise BenchError where the machine cannot run it
   server_options(options)

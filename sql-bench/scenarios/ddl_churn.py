@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Databases of many tables that come and go, beside a cache that is full."""
 
-from benchlib.scenario import Scenario, fill_cache, need_descriptors
+from benchlib.scenario import (Scenario, fill_cache, need_descriptors,
+                               table_bytes)
 from benchlib.servers import create_tables
 from benchlib.statistics import median
 
@@ -36,6 +37,10 @@ class DdlChurn(Scenario):
     @staticmethod
     def check(options):
         need_descriptors(cache(options))
+
+    @staticmethod
+    def disk(options):
+        return table_bytes(["myisam"], cache(options) + DATABASES * TABLES)
 
     @staticmethod
     def server_options(options):

@@ -8,7 +8,8 @@ import shutil
 import subprocess
 
 from benchlib import sysbench
-from benchlib.scenario import (Scenario, engines, integers, need_disk)
+from benchlib.scenario import (TABLE_BYTES, Scenario, engines, integers,
+                               positive)
 from benchlib.servers import BenchError, create_tables
 
 CONNECTIONS = 4
@@ -35,6 +36,7 @@ class FileFragmentation(Scenario):
               "original let the data grow beyond memory.")
     unit = "as named"
     peers = False
+    together = 3
     weight = 6
     plot = {"x": "tables", "xlabel": "tables",
             "panel": ("engine", "what")}
@@ -44,7 +46,7 @@ class FileFragmentation(Scenario):
         parser.add_argument("--frag-tables", default=None,
                             help="numbers of tables (default "
                             "1,10,100,1000,10000; quick 1,100)")
-        parser.add_argument("--frag-rows", type=int,
+        parser.add_argument("--frag-rows", type=positive,
                             help="rows in all tables together (default "
                             "20000; quick 5000)")
         parser.add_argument("--frag-engines", default="myisam,aria,innodb",
@@ -71,8 +73,12 @@ class FileFragmentation(Scenario):
         engines(options.frag_engines)
         if not cls.filefrag():
             raise BenchError("filefrag is missing; apt-get install e2fsprogs")
-        need_disk(options, 3 * cls.rows(options) * BYTES
-                  + 200 * 1024 * max(cls.counts(options)) + 2 * 1024 ** 3)
+        cls.counts(options)
+
+    @classmethod
+    def disk(cls, options):
+        return (3 * cls.rows(options) * BYTES + (1 << 30)
+                + 2 * TABLE_BYTES["innodb"] * max(cls.counts(options)))
 
     @staticmethod
     def server_options(options):

@@ -2,7 +2,8 @@
 """What monitoring tools ask of servers with many tables."""
 
 from benchlib.scenario import (INNODB_FILES, Scenario, engines, fill_cache,
-                               innodb_options, need_descriptors)
+                               innodb_options, need_descriptors, positive,
+                               table_bytes)
 from benchlib.servers import create_tables
 from benchlib.statistics import median
 
@@ -37,7 +38,7 @@ class InformationSchema(Scenario):
 
     @staticmethod
     def add_arguments(parser):
-        parser.add_argument("--is-tables", type=int,
+        parser.add_argument("--is-tables", type=positive,
                             help="number of tables in the schema (default "
                             "20000; quick 3000)")
         parser.add_argument("--is-engines", default="myisam,aria,innodb",
@@ -56,6 +57,10 @@ class InformationSchema(Scenario):
     def check(cls, options):
         engines(options.is_engines)
         need_descriptors(large(options) + INNODB_FILES // 2)
+
+    @classmethod
+    def disk(cls, options):
+        return table_bytes(engines(options.is_engines), cls.tables(options))
 
     @classmethod
     def server_options(cls, options):

@@ -6,7 +6,8 @@ import time
 
 from benchlib import sysbench
 from benchlib.scenario import (RESERVED_DESCRIPTORS, Scenario,
-                               descriptor_limit, integers, need_disk)
+                               descriptor_limit, integers, positive,
+                               table_bytes)
 from benchlib.servers import BenchError, create_tables
 
 DATABASE = "tc_open_files"
@@ -32,13 +33,14 @@ class InnodbOpenFiles(Scenario):
               "without recovery is part of the time of recovery.")
     unit = "as named"
     peers = False
+    together = 3
     weight = 8
     plot = {"x": "limit", "xlabel": "innodb_open_files",
             "panel": ("pool", "what")}
 
     @staticmethod
     def add_arguments(parser):
-        parser.add_argument("--files-tables", type=int,
+        parser.add_argument("--files-tables", type=positive,
                             help="number of tables (default 20000; quick "
                             "2000)")
         parser.add_argument("--open-files", default=None,
@@ -62,13 +64,16 @@ class InnodbOpenFiles(Scenario):
     @classmethod
     def check(cls, options):
         sysbench.require()
-        need_disk(options, cls.tables(options) * 200 * 1024 + 2 * 1024 ** 3)
         need = max(cls.limits(options)) + RESERVED_DESCRIPTORS
         if need > descriptor_limit():
             raise BenchError(
                 f"innodb_open_files={max(cls.limits(options))} needs {need} "
                 f"file descriptors, this shell may have {descriptor_limit()}; "
                 "raise 'ulimit -Hn' or lower --open-files")
+
+    @classmethod
+    def disk(cls, options):
+        return table_bytes(["innodb"], cls.tables(options)) + (1 << 30)
 
     @staticmethod
     def server_options(options):

@@ -3,7 +3,8 @@
 
 from benchlib import sysbench
 from benchlib.scenario import (INNODB_FILES, Scenario, engines,
-                               innodb_options, integers, need_descriptors)
+                               innodb_options, integers, need_descriptors,
+                               positive, table_bytes)
 from benchlib.servers import create_tables
 from benchlib.statistics import median
 
@@ -31,7 +32,7 @@ class OpenTables(Scenario):
 
     @staticmethod
     def add_arguments(parser):
-        parser.add_argument("--tables", type=int,
+        parser.add_argument("--tables", type=positive,
                             help="number of tables (default 20000; quick "
                             "3000)")
         parser.add_argument("--cache", default=None,
@@ -59,6 +60,15 @@ class OpenTables(Scenario):
         _, caches, names, _ = cls.settings(options)
         if "myisam" in names or "aria" in names:
             need_descriptors(max(caches) + INNODB_FILES // 2)
+
+    @classmethod
+    def disk(cls, options):
+        tables, _, names, _ = cls.settings(options)
+        return table_bytes(names, tables)
+
+    @classmethod
+    def connections(cls, options):
+        return max(cls.settings(options)[-1]) + 20
 
     @classmethod
     def server_options(cls, options):

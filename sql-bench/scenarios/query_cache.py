@@ -8,7 +8,7 @@ import threading
 import time
 
 from benchlib import wire
-from benchlib.scenario import Scenario
+from benchlib.scenario import Scenario, positive
 from benchlib.servers import BenchError, Server
 from benchlib.statistics import median
 
@@ -30,10 +30,9 @@ INSERT, LOCK, QUIET_LOCK = ("the INSERT, ms",
 FILL, KEPT, READ, HITS = ("fill, results/s", "results kept after the fill",
                           "SELECTs/s", "hits in 100 SELECTs")
 PERCENTILES = (("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0))
+REPLACE = "steady replacement, "
 REPLACED, REPLACE_HITS, REPLACE_FREE = (
-    "steady replacement, SELECTs/s",
-    "steady replacement, hits in 100 SELECTs",
-    "steady replacement, free memory, percent")
+    "SELECTs/s", "hits in 100 SELECTs", "free memory, percent")
 
 
 def readers(name):
@@ -68,20 +67,23 @@ def create_results(session, tables):
 
 def in_processes(target, arguments):
     """Run target in a process for each tuple of arguments; their answers."""
-    jobs = []
-    for words in arguments:
-        mine, theirs = multiprocessing.Pipe(False)
-        job = multiprocessing.Process(target=target, args=(theirs, *words))
-        job.start()
-        theirs.close()
-        jobs.append((job, mine))
-    answers = []
-    for job, pipe in jobs:
-        try:
+    jobs, answers = [], []
+    try:
+        for words in arguments:
+            mine, theirs = multiprocessing.Pipe(False)
+            job = multiprocessing.Process(target=target,
+                                          args=(theirs, *words))
+            job.start()
+            theirs.close()
+            jobs.append((job, mine))
+        for job, pipe in jobs:
             answers.append(pipe.recv())
-        except EOFError:
-            raise BenchError(f"{target.__name__}() ended early") from None
-        finally:
+            job.join()
+    except EOFError:
+        raise BenchError(f"{target.__name__}() ended early") from None
+    finally:
+        for job, _ in jobs:
+            job.kill()                  # if it has not ended
             job.join()
     return answers
 
@@ -187,11 +189,10 @@ class QueryCache(Scenario):
     unit = "as named"
     weight = 6
     needs_servers = False
-    turn = 0
 
     @staticmethod
     def add_arguments(parser):
-        parser.add_argument("--qc-megabytes", type=int,
+        parser.add_argument("--qc-megabytes", type=positive,
                             help="query_cache_size (default 1024; quick 256)")
         parser.add_argument("--qc-tables",
                             help="numbers of tables, or 'bug', with the "
@@ -227,6 +228,8 @@ class QueryCache(Scenario):
                                  "or bug:1")
         if settings["limit"] < 10:
             raise BenchError("--qc-limit: at least 10 seconds")
+        if 0 < settings["replace"] < 1000 or settings["replace"] < 0:
+            raise BenchError("--qc-replace: 0, or at least 1000")
         with open("/proc/meminfo", encoding="ascii") as file:
             available = next(int(line.split()[1]) << 10 for line in file
                              if line.startswith("MemAvailable"))
@@ -238,34 +241,36 @@ class QueryCache(Scenario):
     @classmethod
     def cells(cls, options):
         settings = cls.settings(options)
-        labels = []
-        for tables in settings["spreads"]:
-            labels += [f"{tables}: {what}" for what in (
-                INSERT, LOCK, QUIET_LOCK, FILL, KEPT, READ, HITS)]
-            labels += [f"{tables}: SELECT {name} {when} it, ms"
-                       for name, _ in PERCENTILES
-                       for when in ("without", "beside")]
-        if settings["replace"]:
-            labels += [REPLACED, REPLACE_HITS, REPLACE_FREE]
-        return [{"label": label} for label in labels]
+        found = []
+        for part in cls.parts(options):
+            labels = [REPLACED, REPLACE_HITS, REPLACE_FREE]
+            if part != REPLACE:
+                labels = [INSERT, LOCK, QUIET_LOCK, FILL, KEPT, READ, HITS]
+                labels += [f"SELECT {name} {when} it, ms"
+                           for name, _ in PERCENTILES
+                           for when in ("without", "beside")]
+            found += [{"label": f"{part}{label}", "part": part}
+                      for label in labels]
+        return found
 
     @classmethod
-    def measure_pair(cls, trees, options):
+    def parts(cls, options):
+        settings = cls.settings(options)
+        return ([f"{tables}: " for tables in settings["spreads"]]
+                + ([REPLACE] if settings["replace"] else []))
+
+    @classmethod
+    def measure_pair(cls, trees, options, part, order):
         settings = cls.settings(options)
         found = {}
-        variants = ("stock", "patched")
-        for variant in variants if cls.turn % 2 == 0 else variants[::-1]:
+        for variant in order:
             server = Server(trees / variant,
                             trees / "bench" / "data-query-cache",
                             cls.options())
-            for tables in settings["spreads"]:
-                measured = cls.one_spread(server, tables, settings)
-                for label, value in measured.items():
-                    found.setdefault(f"{tables}: {label}", {})[variant] = value
-            if settings["replace"]:
-                for label, value in cls.replacement(server, settings).items():
-                    found.setdefault(label, {})[variant] = value
-        cls.turn += 1
+            measured = (cls.replacement(server, settings) if part == REPLACE
+                        else cls.one_spread(server, part[:-2], settings))
+            for label, value in measured.items():
+                found.setdefault(f"{part}{label}", {})[variant] = value
         return found
 
     @staticmethod
@@ -340,20 +345,27 @@ class QueryCache(Scenario):
             server, len(counts) - 1, begin + 1, found))
         # Stock's INSERT may take minutes, in which its lock is not free
         killer = threading.Timer(1.5 + limit, cls.kill, (server, found, limit))
-        writer.start()
-        killer.start()
-        took = in_processes(read_timed, [
-            (server.socket, counts, begin, seconds, READERS + i)
-            for i in sessions])
-        cls.percentiles(found, "beside", took)
-        found[LOCK] = cls.longest_wait(session)
-        writer.join()
-        killer.cancel()
-        killer.join()
+        try:
+            writer.start()
+            killer.start()
+            took = in_processes(read_timed, [
+                (server.socket, counts, begin, seconds, READERS + i)
+                for i in sessions])
+            cls.percentiles(found, "beside", took)
+            writer.join()
+        finally:
+            killer.cancel()
+            if killer.ident:
+                killer.join()
         if server.process:
-            # An INSERT that is through may have made others wait longer
-            found[LOCK] = max(found[LOCK], cls.longest_wait(session))
+            found[LOCK] = cls.longest_wait(session)
             server.stop()
+        else:
+            # Some waited until the server was killed; the performance schema
+            # is gone with it
+            found[LOCK] = found["SELECT max beside it, ms"] = 1e3 * limit
+        if INSERT not in found:
+            raise BenchError("the INSERT failed")
         return found
 
     @staticmethod
@@ -364,14 +376,12 @@ class QueryCache(Scenario):
         try:
             session.query(f"INSERT INTO t{table} VALUES ({ROWS + 1},'x')")
             found[INSERT] = 1e3 * (time.monotonic() - begin)
-        except (OSError, ConnectionError):
-            pass
+        except (OSError, wire.Error):
+            pass                        # the server was killed
 
     @staticmethod
     def kill(server, found, limit):
-        server.process.kill()
-        server.process.wait()
-        server.forget()
+        server.kill()
         found[INSERT] = 1e3 * limit
 
     @staticmethod

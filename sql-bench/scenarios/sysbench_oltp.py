@@ -5,7 +5,7 @@ import contextlib
 
 from benchlib import sysbench
 from benchlib.scenario import (Scenario, integers, need_descriptors,
-                               need_disk)
+                               positive)
 from benchlib.servers import BenchError
 from benchlib.statistics import geometric_mean, ratio_of_pairs
 
@@ -53,10 +53,10 @@ class Sysbench(Scenario):
                             "1,16,64,256,2048; quick 1,64)")
         parser.add_argument("--sysbench-tables", default=None,
                             help="numbers of tables (default 1,16; quick 1)")
-        parser.add_argument("--sysbench-rows", type=int, default=None,
+        parser.add_argument("--sysbench-rows", type=positive, default=None,
                             help="rows in all tables together (default "
                             "1000000; quick 100000)")
-        parser.add_argument("--seconds", type=int, default=None,
+        parser.add_argument("--seconds", type=positive, default=None,
                             help="seconds that one measurement takes (default "
                             "2, or what --budget allows)")
 
@@ -80,15 +80,24 @@ class Sysbench(Scenario):
         cls.tables(options)
         # sysbench has one for each connection, the server two for each table
         need_descriptors(max(cls.threads(options)))
-        need_disk(options, 4 * cls.rows(options) * 300 + 3 * 1024 ** 3)
         for script in options.scripts.split(","):
             if script not in SCRIPTS:
                 raise BenchError(f"unknown sysbench script '{script}' "
                                  f"({', '.join(SCRIPTS)})")
 
     @classmethod
+    def disk(cls, options):
+        # Two servers, and their logs
+        return (2 * len(cls.tables(options)) * cls.rows(options) * 300
+                + (5 << 30))
+
+    @classmethod
+    def connections(cls, options):
+        return max(cls.threads(options)) + 20
+
+    @classmethod
     def server_options(cls, options):
-        connections = max(cls.threads(options)) + 20
+        connections = cls.connections(options)
         return [f"--max-connections={connections}",
                 f"--back-log={connections}",
                 f"--thread-cache-size={connections}",

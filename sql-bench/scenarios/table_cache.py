@@ -43,12 +43,13 @@ class TableCache(Scenario):
                 for threads in integers(options.core_threads)]
 
     @staticmethod
-    def measure_pair(trees, options):
+    def measure_pair(trees, options, _part, order):
         """Run the program once; {label: {"stock": x, "patched": x}}."""
         done = subprocess.run(
             [trees / "patched" / "release" / PROGRAM, "--runs=1",
              f"--seconds={0.2 if options.quick else 0.5}",
-             f"--threads={options.core_threads}"],
+             f"--threads={options.core_threads}",
+             f"--first={'shards' if order[0] == 'patched' else 'instances'}"],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             check=False)
         if done.returncode:

@@ -6,7 +6,9 @@ import signal
 import subprocess
 
 from benchlib import sysbench
-from benchlib.scenario import Scenario, need_descriptors
+from benchlib.scenario import (Scenario, need_descriptors, positive,
+                               table_bytes)
+from benchlib.servers import BenchError
 from benchlib.servers import create_tables
 from benchlib.statistics import median
 
@@ -29,6 +31,7 @@ class WorkingSet(Scenario):
               f"random with table_open_cache={CACHE}, alone, and beside one "
               "that sums up the sizes of many MyISAM tables again and again.")
     unit = "as named"
+    together = 3
     weight = 5
     caveat = ("A cache that has room for the working set. With few CPUs the "
               "schema query takes time from the readers whatever the cache "
@@ -36,7 +39,7 @@ class WorkingSet(Scenario):
 
     @staticmethod
     def add_arguments(parser):
-        parser.add_argument("--schema-tables", type=int,
+        parser.add_argument("--schema-tables", type=positive,
                             help="MyISAM tables in the schema that is read "
                             "(default 20000; quick 3000)")
         parser.add_argument("--minutes", type=float,
@@ -48,10 +51,21 @@ class WorkingSet(Scenario):
         return (options.schema_tables or (3000 if options.quick else 20000),
                 options.minutes or (0.25 if options.quick else 1.0))
 
-    @staticmethod
-    def check(options):
+    @classmethod
+    def check(cls, options):
         sysbench.require()
         need_descriptors(CACHE)
+        if cls.seconds(options) < 1:
+            raise BenchError("--minutes: at least 0.02")
+
+    @classmethod
+    def disk(cls, options):
+        return (table_bytes(["myisam"], cls.settings(options)[0])
+                + table_bytes(["innodb"], WORKING_SET))
+
+    @classmethod
+    def seconds(cls, options):
+        return round(60 * cls.settings(options)[1])
 
     @staticmethod
     def server_options(options):
@@ -71,26 +85,27 @@ class WorkingSet(Scenario):
 
     @classmethod
     def measure(cls, server, cell, options):
-        tables, minutes = cls.settings(options)
+        tables, _ = cls.settings(options)
         if cell["label"] == ALONE:
             cls.read(server, 3)
             return cls.read(server, 5)["rate"]
         if cell["label"] == OPENS:
-            return cls.opens        # of the cell before, the same run
+            # Of the cell before, the same run
+            return 60 * cls.opened / WORKING_SET / cls.seconds(options)
         # Connections of the first read have made room for the second
         cls.read(server, 3)
         query = ("SELECT SUM(data_length+index_length) FROM "
                  "information_schema.tables "
                  f"WHERE table_schema='tc_schema_{tables}'")
         monitor = subprocess.Popen(
-            ["sh", "-c", 'while "$@" > /dev/null; do :; done', "sh",
+            ["setpriv", "--pdeathsig=KILL", "sh", "-c", 'while "$@" > /dev/null; do :; done', "sh",
              *server.client("-e", query)], start_new_session=True)
         try:
-            result = cls.read(server, round(60 * minutes))
+            result = cls.read(server, cls.seconds(options))
         finally:
             os.killpg(monitor.pid, signal.SIGKILL)
             monitor.wait()
-        cls.opens = result["opened"] / WORKING_SET / minutes
+        cls.opened = result["opened"]
         return result["rate"]
 
     @staticmethod

@@ -17,8 +17,9 @@
   were not outnumbered by 80,000 acquisitions without. It keeps nothing else.
 
   usage: table_cache-bench [--seconds=N] [--runs=N] [--threads=N,N...]
+                           [--first=shards|instances]
   seconds per measurement (0.5), measurements of each kind, of which the median
-  is printed (5). The two designs are measured in turn.
+  is printed (5), which of the two designs comes first in each turn (instances).
 */
 
 #include "my_global.h"
@@ -278,6 +279,7 @@ int main(int argc, char **argv)
 {
   MY_INIT(argv[0]);
   uint runs= 5;
+  bool shards_first= false;
   std::vector<uint> counts= {1, 2, 4, 64};
 
   for (int i= 1; i < argc; i++)
@@ -290,6 +292,10 @@ int main(int argc, char **argv)
       seconds= atof(value);
     else if (name == "--runs")
       runs= (uint) atoi(value);
+    else if (name == "--first" && !strcmp(value, "shards"))
+      shards_first= true;
+    else if (name == "--first" && !strcmp(value, "instances"))
+      shards_first= false;
     else if (name == "--threads")
     {
       counts.clear();
@@ -299,8 +305,8 @@ int main(int argc, char **argv)
     }
     else
     {
-      fprintf(stderr, "usage: %s [--seconds=N] [--runs=N] [--threads=N,N...]\n",
-              argv[0]);
+      fprintf(stderr, "usage: %s [--seconds=N] [--runs=N] [--threads=N,N...] "
+              "[--first=shards|instances]\n", argv[0]);
       return 1;
     }
   }
@@ -324,24 +330,28 @@ int main(int argc, char **argv)
           for (Test_share &share : shares)
             share.flushed= false;
           Opened opened;
+          for (bool of_shards : {shards_first, !shards_first})
           {
-            Instances cache;
-            instances.push_back(measure(&cache, shares, threads, touch,
-                                        &opened));
+            if (of_shards)
+            {
+              Shards cache;
+              for (Test_share &share : shares)
+                cache.init(&share);
+              shards.push_back(measure(&cache, shares, threads, touch,
+                                       &opened));
+              for (Test_share &share : shares)
+                cache.empty(&share);
+            }
+            else
+            {
+              Instances cache;
+              instances.push_back(measure(&cache, shares, threads, touch,
+                                          &opened));
+            }
+            for (Payload *payload : opened)
+              delete payload;
+            opened.clear();
           }
-          for (Payload *payload : opened)
-            delete payload;
-          opened.clear();
-          {
-            Shards cache;
-            for (Test_share &share : shares)
-              cache.init(&share);
-            shards.push_back(measure(&cache, shares, threads, touch, &opened));
-            for (Test_share &share : shares)
-              cache.empty(&share);
-          }
-          for (Payload *payload : opened)
-            delete payload;
         }
         Result a= median(instances), b= median(shards);
         printf("%s\n  {\"shares\": %u, \"threads\": %u, \"touch\": %u, "
