@@ -400,7 +400,7 @@ def peer(text):
 
 def parse(words):
     parser = argparse.ArgumentParser(
-        prog="BUILD/bench",
+        prog="BUILD/bench", usage="%(prog)s [SCENARIO]... [OPTION]...",
         description="Measure the stock and the patched server in turn.",
         epilog="Without SCENARIO, all: " + ", ".join(scenarios.ALL))
     parser.add_argument("names", nargs="*", metavar="SCENARIO")
