@@ -898,16 +898,25 @@ void Query_cache::retire(bool guarded)
   }
   if (cache)
   {
-    Query_cache_retired *old= new Query_cache_retired;
-    old->cache= cache;
-    old->length= query_cache_size + additional_data_size;
-    old->queries= queries_blocks;
-    if (!guarded)
-      mysql_mutex_lock(&structure_guard_mutex);
-    old->next= retired;
-    retired= old;
-    if (!guarded)
-      mysql_mutex_unlock(&structure_guard_mutex);
+    if (Query_cache_retired *old= new (std::nothrow) Query_cache_retired)
+    {
+      old->cache= cache;
+      old->length= query_cache_size + additional_data_size;
+      old->queries= queries_blocks;
+      if (!guarded)
+        mysql_mutex_lock(&structure_guard_mutex);
+      old->next= retired;
+      retired= old;
+      if (!guarded)
+        mysql_mutex_unlock(&structure_guard_mutex);
+    }
+    else
+    {
+      /* Its readers may go on with it, so nobody else frees it now */
+      sql_print_error("Out of memory: the %zu bytes of the old query cache "
+                      "are lost until the server ends",
+                      query_cache_size + additional_data_size);
+    }
     my_hash_free(&queries);
     my_hash_free(&tables);
     memory->set_cursor(nullptr);
