@@ -23,7 +23,7 @@ class OpenTables(Scenario):
               "cached, and the cache is filled before each measurement, which "
               "stops after one round over the tables, or after a time limit.")
     unit = "tables/s"
-    weight = 8
+    weight = 10
     plot = {"x": "cache", "xlabel": "table_open_cache",
             "panel": ("engine", "threads")}
     caveat = ("Tables without rows: what is read from a table after it was "

@@ -24,6 +24,7 @@ class TableCache(Scenario):
               "Threads that do nothing else meet more often than those of a "
               "server do.")
     unit = "pairs/s"
+    weight = 1.5
     needs_servers = False
     peers = False
     plot = {"x": "threads", "panel": ("touch", "shares")}
