@@ -373,8 +373,12 @@ class Run:
                     f"{ratio['high']:.2f}, {ratio['pairs']} pairs)"
                     if ratio else "-")
             print(f"{cell['label']:{width}} {' '.join(shown)}  {text}")
-        if all(values[v] for _, values in results for v in VARIANTS):
-            self.data["remarks"] = self.scenario.remarks(results, self.options)
+        whole_cells = [(cell, values) for cell, values in results
+                       if all(values[v] for v in VARIANTS)]
+        if (len(whole_cells) == len(results)
+                or whole_cells and self.scenario.remarks_on_some):
+            self.data["remarks"] = self.scenario.remarks(whole_cells,
+                                                         self.options)
             for remark in self.data["remarks"]:
                 print(f"  {remark}")
         missing = self.missing()

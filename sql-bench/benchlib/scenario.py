@@ -27,6 +27,7 @@ class Scenario:
     # So many cells in turn are measured together: the later ones go on from
     # where the first one has left the server
     together = 1
+    remarks_on_some = False     # remarks() can do without some of the cells
     # Options of other scenarios that this one depends on, too
     also_options = ()
     caveat = ""                 # what the numbers do not show

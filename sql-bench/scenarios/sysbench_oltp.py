@@ -40,6 +40,7 @@ class Sysbench(Scenario):
               "geometric mean 1.02. A cell's ratio says no more than that.")
     unit = "transactions/s"
     both_running = True
+    remarks_on_some = True
     weight = 8
     pairs = 15
     plot = {"x": "threads", "panel": ("script", "tables")}

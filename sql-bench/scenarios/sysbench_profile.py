@@ -35,6 +35,7 @@ class SysbenchProfile(Sysbench):
     pairs = 5
     peers = False
     load = None
+    remarks_on_some = False
     also_options = ("sysbench_rows",)
     plot = {"x": "threads"}
 
