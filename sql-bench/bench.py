@@ -271,7 +271,7 @@ class Run:
                 self.out_of_time()
                 self.progress.show(f"{self.scenario.name}: pair {pair + 1} of "
                                    f"{self.pairs}"
-                                   + (f", {part}" if part else ""))
+                                   + (f", {part.rstrip(' ,:')}" if part else ""))
                 measured = self.scenario.measure_pair(
                     self.options.trees, self.options, part, self.order(pair))
                 with whole():

@@ -4,8 +4,6 @@
 import math
 import statistics
 
-SHOWN = 0.01                    # ratios have two decimals
-
 
 def median(values):
     return statistics.median(values)
@@ -29,10 +27,9 @@ def ratio_of_pairs(stock, patched):
 
 def agree(one, other):
     """Whether two runs found the same ratio: the median of one of them lies in
-    the spread of the other, as far as the digits shown can tell."""
-    return any(first["low"] - SHOWN / 2 <= second["median"]
-               <= first["high"] + SHOWN / 2
-               for first, second in ((one, other), (other, one)))
+    the spread of the other."""
+    return (one["low"] <= other["median"] <= one["high"]
+            or other["low"] <= one["median"] <= other["high"])
 
 
 def geometric_mean(values):
