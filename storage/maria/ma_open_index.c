@@ -64,34 +64,56 @@ static MARIA_STATE_HISTORY *take_state_history(LSN create_rename_lsn)
 
 
 /**
-  Add a new share to the index, and take the history of its table's states that
-  was kept while the table was closed
+  Add a new share to the index, and give it the history of its table's states
 
-  @param      share           the share. The caller owns its name.
-  @param      internal_table  TRUE if the share is not to be indexed
-  @param[out] history         the history, NULL if there is none
+  @param  share           the share. The caller owns its name, nobody else can
+                          reach it.
+  @param  internal_table  TRUE if the share is not to be indexed
 
-  @return TRUE if there was no memory. Then nothing was taken.
+  @return TRUE if there was no memory. The share may be indexed then: the caller
+          calls _ma_unindex_share(), which does not mind one that is not.
 
-  Both need THR_LOCK_maria, which all threads that open tables want: it is
-  taken once. The index and maria_stored_state have nothing to do with each
+  A transactional table goes on with the history that was kept while it was
+  closed. If there is none, no transaction that is running uses the table, and
+  it begins with one state that all can see.
+
+  The index and maria_stored_state need THR_LOCK_maria, which all threads that
+  open tables want: it is taken once. The two have nothing to do with each
   other, and nobody but the owner of the name looks for what is added or taken
   here, so no order has to be kept between them.
 */
 
-my_bool _ma_index_share(MARIA_SHARE *share, my_bool internal_table,
-                        MARIA_STATE_HISTORY **history)
+my_bool _ma_index_share(MARIA_SHARE *share, my_bool internal_table)
 {
+  MARIA_STATE_HISTORY *history= NULL;
   my_bool error;
-  *history= NULL;
   if (internal_table && !share->now_transactional)
     return FALSE;
   mysql_mutex_lock(&THR_LOCK_maria);
   error= !internal_table && open_index_insert(&maria_open_index, share);
   if (!error && share->now_transactional)
-    *history= take_state_history(share->state.create_rename_lsn);
+    history= take_state_history(share->state.create_rename_lsn);
   mysql_mutex_unlock(&THR_LOCK_maria);
-  return error;
+  if (error || !share->now_transactional)
+    return error;
+
+  if (history)
+  {
+    share->state_history= _ma_remove_not_visible_states(history, 0, 0);
+    DBUG_PRINT("info", ("Reading state history.  trid: %lu  records: %lld",
+                        (ulong) share->state_history->trid,
+                        share->state_history->state.records));
+    return FALSE;
+  }
+  if (open_index_no_memory("ma_open_no_history") ||
+      !(history= (MARIA_STATE_HISTORY*)
+        my_malloc(PSI_INSTRUMENT_ME, sizeof(*history), MYF(MY_WME))))
+    return TRUE;
+  history->next= NULL;
+  history->trid= 0;                             /* All can see it */
+  history->state= share->state.state;
+  share->state_history= history;
+  return FALSE;
 }
 
 
@@ -321,14 +343,37 @@ int _ma_scan_init_if_rows(MARIA_HA *info)
 }
 
 
-/*
-  MY_NOSYMLINKS if no component of the data file's name may be a symbolic link:
-  either they were resolved, or there were none when the share was opened
+/**
+  Open a data file, for a new share (if maria_open() has not got the file
+  already) or for what goes on with one: after a repair, and after truncating
+
+  @param info   dfile is set
+  @param share  bitmap.file is set
+
+  @return 0 or 1. Then my_errno is set, and both files are -1.
+
+  No component of the file's name may be a symbolic link if either they were
+  resolved, or there were none when the share was opened; the last never.
 */
 
-myf _ma_nosymlinks_flag(const MARIA_SHARE *share)
+int _ma_open_datafile(MARIA_HA *info, MARIA_SHARE *share)
 {
-  return (share->data_mode & O_NOFOLLOW) ||
-         my_is_table_path(share->unique_file_name.str,
-                          share->index_file_name.str) ? MY_NOSYMLINKS : 0;
+  myf no_symlinks= (share->data_mode & O_NOFOLLOW) ||
+                   my_is_table_path(share->unique_file_name.str,
+                                    share->index_file_name.str) ?
+                   MY_NOSYMLINKS : 0;
+  File file;
+  DEBUG_SYNC_C("mi_open_datafile");
+  file= mysql_file_open(key_file_dfile, share->data_file_name.str,
+                        share->data_mode | O_SHARE | O_CLOEXEC | O_NOFOLLOW,
+                        MYF(MY_WME | no_symlinks | share->malloc_flag));
+  DBUG_EXECUTE_IF("open_datafile_no_descriptors",
+                  {
+                    if (file >= 0)
+                      mysql_file_close(file, MYF(0));
+                    file= -1;
+                    my_errno= EMFILE;
+                  });
+  info->dfile.file= share->bitmap.file.file= file;
+  return file < 0;
 }
