@@ -70,19 +70,6 @@ def until_started(process):
     return said
 
 
-@contextlib.contextmanager
-def running(*positional, **options):
-    """Do something while a script runs, once all of its threads do."""
-    with subprocess.Popen(arguments(*positional, **options),
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True) as process:
-        said = until_started(process)
-        yield
-        said += process.communicate()[0]
-    if process.returncode:
-        raise BenchError(f"sysbench {positional[1]} failed:\n{said[-2000:]}")
-
-
 class Load:
     """A script that keeps its connections, and is at work only during run().
 
@@ -103,7 +90,7 @@ class Load:
                 if "Threads started" in said:
                     self.status = wire.Connection(server.socket, user="root")
                     self.asked = 0
-                    self.pause()
+                    self.paused = self.pause()
                     return
             except BaseException:
                 self.end()
@@ -152,16 +139,23 @@ class Load:
                 before, unchanged, when = statements, 0, time.monotonic()
             time.sleep(0.01)
 
+    @contextlib.contextmanager
+    def working(self):
+        """Do something while it works; then see self.paused."""
+        self.process.send_signal(signal.SIGCONT)
+        yield
+        self.paused = self.pause()
+        if self.process.poll() is not None:
+            raise BenchError("sysbench ended:\n"
+                             + self.process.stdout.read()[-2000:])
+
     def run(self, seconds):
         """Let it work for so long; return statements a second."""
         before = self.counters()[0]
         begin = time.monotonic()
-        self.process.send_signal(signal.SIGCONT)
-        time.sleep(seconds)
-        statements, end = self.pause()
-        if self.process.poll() is not None:
-            raise BenchError("sysbench ended:\n"
-                             + self.process.stdout.read()[-2000:])
+        with self.working():
+            time.sleep(seconds)
+        statements, end = self.paused
         return (statements - before) / (end - begin)
 
 

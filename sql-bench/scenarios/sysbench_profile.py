@@ -71,10 +71,11 @@ class SysbenchProfile(Sysbench):
                                   FUNCTIONS)
         with tempfile.TemporaryDirectory() as work:
             file = f"{work}/perf.data"
-            with sysbench.running(
+            # Until it is ended: perf takes long to begin with many threads
+            with sysbench.Load(
                     server, "oltp_point_select", cls.database(options, 1),
-                    cell["threads"], seconds=WARM + SECONDS + 1, tables=1,
-                    table_size=cls.rows(options), rand_type="uniform"):
+                    cell["threads"], tables=1, table_size=cls.rows(options),
+                    rand_type="uniform") as load, load.working():
                 time.sleep(WARM)
                 profile.record(server.process.pid, SECONDS, file)
             share, functions = profile.shares(
