@@ -17,7 +17,8 @@ So patches have no order, and a path says what is changed.
            a build afterwards recompiles what depends on them and no more.
            Edits made in the patched tree are never overwritten.
   refresh  writes edits made in the patched tree back into the repository.
-  check    verifies the rules above; it is part of BUILD/test unit.
+  check    verifies the rules above, and that MariaDB has not changed code that
+           a patch disables; it is part of BUILD/test unit.
 
 A manifest in the patched tree's parent directory holds the version that the
 tree is a copy of, and a checksum of every file as `apply` wrote it.  It tells
@@ -43,6 +44,7 @@ FOLDERS = ("include", "mysys", "sql", "storage", "mysql-test", "unittest",
 REPLACED = ("sql/table_cache.cc", "sql/table_cache.h")
 IGNORED = re.compile(r"(\.orig|\.rej|\.reject|~|\.pyc)$|(^|/)__pycache__(/|$)")
 MAX_CONTEXT = 12                # lines; more means that the hunk is misplaced
+DISABLED = "Disabled-Code"      # a patch's field for disabled_code()
 LICENSE = "SPDX-License-Identifier: GPL-2.0-only"
 # File types that have no comments, or whose every byte is compared
 NO_LICENSE = (".result", ".rdiff", ".json", ".svg", ".opt", ".cnf",
@@ -115,6 +117,43 @@ def occurrences(block, lines):
         if line == block[0] and lines[at:at + size] == block:
             count += 1
     return count
+
+
+def merged(original, patched):
+    """The lines of the patched file, each behind '+' if it is new, else ' '."""
+    with tempfile.TemporaryDirectory() as work:
+        names = [pathlib.Path(work, name) for name in ("old", "new")]
+        for name, content in zip(names, (original, patched)):
+            name.write_bytes(content)
+        done = subprocess.run(
+            ["diff", "--unchanged-line-format= %L", "--old-line-format=",
+             "--new-line-format=+%L", *map(str, names)],
+            stdout=subprocess.PIPE, check=False)
+    if done.returncode > 1:
+        raise OverlayError("diff failed")
+    return done.stdout.decode("latin-1").splitlines(keepends=True)
+
+
+def disabled_code(original, patched):
+    """A checksum of MariaDB's lines that a patch has put behind '#if 0', None
+    if there are none.
+
+    Such code has moved elsewhere.  The patch quotes only its first and last
+    line, so it applies all the same when another release changes the rest.
+    """
+    found = []
+    depth = 0                   # of #if in #if, 1 behind the new '#if 0'
+    for line in merged(original, patched):
+        word = re.match(r".\s*#\s*(if|else|elif|endif)", line)
+        if not depth:
+            depth = int(line.startswith("+#if 0"))
+        elif word and word[1] == "if":
+            depth += 1
+        elif word and (depth == 1 or word[1] == "endif"):
+            depth -= 1
+        if depth and line[0] == " ":
+            found.append(line)
+    return digest("".join(found).encode())[:16] if found else None
 
 
 def make_diff(path, old, new):
@@ -383,6 +422,10 @@ class Overlay:
         today = datetime.date.today().isoformat()
         header = re.sub(r"(?m)^Last-Update: .*$", f"Last-Update: {today}",
                         header)
+        disabled = disabled_code(original, content)
+        header = re.sub(rf"(?m)^{DISABLED}: .*\n", "", header)
+        if disabled:
+            header = header.rstrip("\n") + f"\n{DISABLED}: {disabled}\n\n"
         write(target, header.encode("latin-1")
               + make_diff(path, original, content), False)
         print(f"   wrote {path}.patch")
@@ -442,11 +485,18 @@ class Overlay:
             yield f"{name}: MariaDB {self.version} has no file {path}"
             return
         try:
-            apply_patch(name, difference.encode("latin-1"), original,
-                        self.version)
+            patched = apply_patch(name, difference.encode("latin-1"),
+                                  original, self.version)
         except OverlayError as error:
             yield str(error)
             return
+        disabled = disabled_code(original, patched)
+        field = re.search(rf"(?m)^{DISABLED}: (\S+)", header)
+        if disabled != (field and field[1]):
+            yield (f"{name}: the code that it disables by #if 0 is not what "
+                   f"it was: make MariaDB {self.version}'s change where that "
+                   "code is now, then write into the patch's header: "
+                   f"{DISABLED}: {disabled}")
         lines = original.decode("latin-1").splitlines(keepends=True)
         for number, block in enumerate(old_blocks(difference), 1):
             if occurrences(block, lines) != 1:

@@ -203,6 +203,25 @@ class OverlayTest(unittest.TestCase):
         self.put(test.parents[1] / "r/x.result", "")
         self.assertEqual(self.problems(), "")
 
+    def test_check_finds_a_change_of_code_that_is_disabled(self):
+        def disable(stock):
+            return (stock.replace("line 10\n", "#if 0 /* moved */\nline 10\n")
+                    .replace("line 20\n", "line 20\n#endif\n"))
+        stock = STOCK.replace("line 12\n", "#if X\nline 12\n#endif\n")
+        self.put(self.stock / "source/sql/a.cc", stock)
+        self.apply()
+        self.put(self.patched / "source/sql/a.cc", disable(stock))
+        self.run_overlay("refresh")
+        patch = self.top / "sql/a.cc.patch"
+        patch.write_text(patch.read_text().replace("TODO", "x"))
+        self.assertEqual(self.problems(), "")
+        # What follows the block may change
+        for changed, found in (("line 25", False), ("line 12", True),
+                               ("line 15", True)):
+            self.put(self.stock / "source/sql/a.cc",
+                     stock.replace(changed, "MariaDB's " + changed))
+            self.assertEqual("that it disables" in self.problems(), found)
+
     def test_check_finds_missing_headers(self):
         text = self.patch(STOCK + "more\n")
         self.put(self.top / "sql/a.cc.patch", overlay.LICENSE + "\n" + text)
