@@ -559,7 +559,7 @@ def main():
         need_raw_data(options.output)
         if options.second:
             need_raw_data(options.second)
-        report.write(options.output, TOP / "docs", list(scenarios.ALL),
+        report.write(options.output, TOP / "docs", scenarios.ALL,
                      options.second)
         print(f"wrote {TOP / 'docs' / 'PERFORMANCE.md'}")
         return
@@ -589,7 +589,7 @@ def measure(chosen, options):
             except BenchError as error:
                 failed.append(f"--peer {server.variant}: {error}")
     print(f"{(time.monotonic() - begin) / 60:.1f} minutes")
-    report.write(options.output, options.output, list(scenarios.ALL))
+    report.write(options.output, options.output, scenarios.ALL)
     print(f"report: {options.output / 'PERFORMANCE.md'}", flush=True)
     if failed:
         raise BenchError("\n".join(failed))

@@ -46,7 +46,8 @@ def data(**more):
     """What a run keeps, of one scenario with one cell."""
     return dict({"scenario": "s", "title": "T", "source": "S",
                  "question": "Q?", "method": "M.", "caveat": "C.",
-                 "unit": "u", "plot": None, "quick": False, "pairs": 5, "higher_is_better": True,
+                 "unit": "u", "plot": None, "quick": False, "pairs": 5,
+                 "settings": {"quick": False}, "higher_is_better": True,
                  "date": "D", "versions": {}, "remarks": [],
                  "machine": {"cpus": 2, "cpu": "c", "memory_GiB": 1,
                              "kernel": "k"},
@@ -353,21 +354,33 @@ class ScenariosTest(unittest.TestCase):
 
 class ReportTest(unittest.TestCase):
     def test_section_tells_what_is_absent(self):
-        text = "\n".join(report.section(data()))
+        text = "\n".join(report.section(data(), Fake()))
         self.assertIn("| one | 1 | 3 | 3.00 | 3.00 to 3.00 | 1 |", text)
         self.assertIn("Not measured: two.", text)
         self.assertIn("What the numbers do not show: C.", text)
         self.assertIn("1 pair only, not a full run", text)
 
+    def test_command_names_what_differs_from_the_defaults(self):
+        settings = vars(parse("--cache", "64,8192"))
+        text = report.command(
+            data(scenario="open-tables", settings={
+                name: settings[name] for name in
+                ("tables", "cache", "engines", "threads", "quick")}),
+            scenarios.ALL["open-tables"])
+        self.assertEqual(text, "BUILD/bench open-tables --cache 64,8192")
+        self.assertEqual(report.command(data(quick=True), Fake()),
+                         "BUILD/bench s --quick")
+        self.assertEqual(report.command(data(pairs=3), Fake()),
+                         "BUILD/bench s --pairs 3")
+
     def test_full_run_with_a_peer(self):
         cell = {"label": "one", "values": {"stock": 5 * [1.0],
                                            "patched": 5 * [2.0],
                                            "other": 5 * [7.0]}}
-        text = "\n".join(report.section(data(cells=[cell])))
+        text = "\n".join(report.section(data(cells=[cell]), Fake()))
         self.assertIn("| pairs | other |", text)
         self.assertIn("| 2.00 to 2.00 | 5 | 7 |", text)
         self.assertNotIn("not a full run", text)
-
 
     def test_second_run_that_differs_is_named(self):
         def run(**ratios):
@@ -377,7 +390,7 @@ class ReportTest(unittest.TestCase):
                 for label, found in ratios.items()])
         text = "\n".join(report.section(
             run(same=[1.0, 2.0, 3.0], differs=[1.0, 1.1, 1.2],
-                once=[1.0, 1.0, 1.0]),
+                once=[1.0, 1.0, 1.0]), Fake(),
             run(same=[2.5, 2.6, 2.7], differs=[1.3, 1.4, 1.5])))
         self.assertIn("A second run: 1 of 2 ratios agree", text)
         self.assertIn("not differs 1.40 (1.30 to 1.50).", text)

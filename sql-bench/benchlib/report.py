@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Write docs/PERFORMANCE.md and its plots from the raw data of scenarios."""
 
+import argparse
 import json
 import re
 
@@ -171,14 +172,33 @@ def repeated(data, again):
             + ("; not " + ", ".join(others) if others else "") + "."]
 
 
-def section(data, again=None):
+def command(data, scenario):
+    """The command that repeats a measurement, with the options that differ
+    from the defaults."""
+    parser = argparse.ArgumentParser(add_help=False)
+    scenario.add_arguments(parser)
+    defaults = vars(parser.parse_args([]))
+    words = ["BUILD/bench", data["scenario"]]
+    if data["quick"]:
+        words.append("--quick")
+    elif data["pairs"] != scenario.pairs:
+        words += ["--pairs", str(data["pairs"])]
+    for name, value in sorted(data["settings"].items()):
+        if name != "quick" and value not in (None, defaults.get(name)):
+            words += ["--" + name.replace("_", "-"),
+                      f"{value:g}" if isinstance(value, float) else str(value)]
+    return " ".join(words)
+
+
+def section(data, scenario, again=None):
     """The lines of one scenario; again: the data of a second run."""
     machine = data["machine"]
     peers = names(data)[len(VARIANTS):]
-    result = [f"## {data['title']}", "", f"`BUILD/bench {data['scenario']}`, "
+    title = scenario.title
+    result = [f"## {title}", "", f"`{command(data, scenario)}`, "
               f"after: {data['source']}.", "", data["question"], "",
               data["method"], "",
-              f"![{data['title']}](performance/{data['scenario']}.svg)", "",
+              f"![{title}](performance/{data['scenario']}.svg)", "",
               f"| {data['unit']} | stock | patched | ratio | spread | pairs |"
               + "".join(f" {peer} |" for peer in peers),
               "|---" + "|---:" * (5 + len(peers)) + "|"]
@@ -221,9 +241,10 @@ def section(data, again=None):
 
 
 def write(output, docs, scenarios, second=None):
-    """Write the report from output/NAME.json of each name that is there, and
-    keep the raw data beside the plots.
+    """Write the report from output/NAME.json of each scenario that is there,
+    and keep the raw data beside the plots.
 
+    scenarios: {name: scenario}
     second: likewise of a second run, which the ratios are compared with
     """
     plots = docs / "performance"
@@ -237,14 +258,14 @@ def write(output, docs, scenarios, second=None):
             "same flags and take turns in one run. The ratio is the median "
             "over the pairs of",
             "patched / stock; the spread is the lowest and the highest of "
-            "them. `BUILD/bench`",
-            "repeats all of it.", ""]
-    for name in scenarios:
+            "them. Each experiment",
+            "names the command that repeats it.", ""]
+    for name, scenario in scenarios.items():
         data = keep(output, plots, name)
         if data and complete(data):
             plot(data, plots / f"{name}.svg")
             again = keep(second, plots, name, ".second") if second else None
-            text += section(data, again)
+            text += section(data, scenario, again)
     (docs / "PERFORMANCE.md").write_text("\n".join(text).rstrip() + "\n")
 
 

@@ -21,7 +21,7 @@ INSERT, EXTENT, SCAN = ("rows/s inserted", "KiB in an extent",
 
 class FileFragmentation(Scenario):
     name = "file-fragmentation"
-    title = "Rows inserted at random into 1 to 10,000 tables"
+    title = "Rows inserted at random into one table and into many"
     source = "MySQL file system fragmentation benchmarks"
     question = ("What do many files that grow at the same time cost: when "
                 "they are written, in their layout on disk, and when they "
