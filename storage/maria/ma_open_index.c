@@ -74,8 +74,8 @@ static MARIA_STATE_HISTORY *take_state_history(LSN create_rename_lsn)
           calls _ma_unindex_share(), which does not mind one that is not.
 
   A transactional table goes on with the history that was kept while it was
-  closed. If there is none, no transaction that is running uses the table, and
-  it begins with one state that all can see.
+  closed. If there is none, all transactions that are running see its last
+  state (or memory ran out when it was closed): it begins with that one.
 
   The index and maria_stored_state need THR_LOCK_maria, which all threads that
   open tables want: it is taken once. The two have nothing to do with each
@@ -344,8 +344,8 @@ int _ma_scan_init_if_rows(MARIA_HA *info)
 
 
 /**
-  Open a data file, for a new share (if maria_open() has not got the file
-  already) or for what goes on with one: after a repair, and after truncating
+  Open a data file: for a new share or for one more instance, if maria_open()
+  has not got it already; after a repair, and after aria_chk has sorted rows
 
   @param info   dfile is set
   @param share  bitmap.file is set
