@@ -131,12 +131,21 @@ static constexpr size_t FIT_LENGTH= 64 << 10;
 /* What resize() frees itself of the old area */
 static constexpr uint RETIRED_AT_ONCE= 1000;
 
+/*
+  A resize() waits for the areas that the thread is freeing. Written, and waited
+  for, under structure_guard_mutex. One flag is enough: who waits has the
+  cache's lock.
+*/
+static std::atomic<bool> retired_awaited;
+static mysql_cond_t COND_retired;
+
 /** An area that is no longer the cache's */
 struct Query_cache_retired
 {
   Query_cache_retired *next;
   uchar *cache;
   size_t length;
+  bool in_hand;                         /* somebody is freeing it */
   Query_cache_block *queries;           /* circular, their locks still exist */
 };
 
@@ -584,9 +593,32 @@ void Query_cache::lock_slice(THD *thd)
 bool Query_cache::next_slice(THD *thd)
 {
   unlock();
+#ifdef ENABLED_DEBUG_SYNC
+  if (thd)
+    DEBUG_SYNC(thd, "query_cache_slice_ends");
+#endif
   my_sleep((SLICE + PAUSE) / 1000);
   lock_slice(thd);
   return query_cache_size > 0;
+}
+
+
+/** Whether a slice ends behind its step number 'step', counted from 1. */
+
+static bool slice_is_over(uint step, ulonglong deadline)
+{
+  return step % 8 == 0 &&
+         (my_interval_timer() >= deadline ||
+          DBUG_IF("query_cache_short_slices"));
+}
+
+
+/** Be the only one to do some maintenance; waits as for the cache's lock do. */
+
+static void lock_maintenance(THD *thd, mysql_mutex_t *mutex)
+{
+  Query_cache_wait_state wait_state(thd, __func__, __FILE__, __LINE__);
+  mysql_mutex_lock(mutex);
 }
 
 
@@ -601,8 +633,7 @@ bool Query_cache::next_slice(THD *thd)
 void Query_cache::invalidate_database(THD *thd, const char *db)
 {
   DBUG_ENTER("Query_cache::invalidate_database");
-  /* Two at a time would turn the ring under each other */
-  mysql_mutex_lock(&LOCK_database);
+  lock_maintenance(thd, &LOCK_database);
   lock(thd);
   ulong left= query_cache_size ? tables.records : 0;
   for (;;)
@@ -615,7 +646,7 @@ void Query_cache::invalidate_database(THD *thd, const char *db)
       left--;
       if (!strcmp(table_block->table()->db(), db))
         kill_table(table_block);
-      if (i % 8 == 0 && my_interval_timer() >= deadline)
+      if (slice_is_over(i, deadline))
         break;
     }
     if (!left || !tables_blocks || !next_slice(thd))
@@ -628,12 +659,18 @@ void Query_cache::invalidate_database(THD *thd, const char *db)
 }
 
 
-/** RESET QUERY CACHE */
+/**
+  RESET QUERY CACHE, FLUSH TABLES
+
+  The tables to kill are those at the root of the ring: as many as there were
+  at first. New ones come in behind them, if nobody turns the ring meanwhile.
+*/
 
 void Query_cache::invalidate_all()
 {
   THD *thd= current_thd;
   DBUG_ENTER("Query_cache::invalidate_all");
+  lock_maintenance(thd, &LOCK_database);
   lock_slice(thd);
 #ifdef ENABLED_DEBUG_SYNC
   if (thd)
@@ -650,7 +687,7 @@ void Query_cache::invalidate_all()
       {
         kill_table(tables_blocks);
         left--;
-        if (i % 8 == 0 && my_interval_timer() >= deadline)
+        if (slice_is_over(i, deadline))
           break;
       }
       if (tables_blocks && left)
@@ -664,6 +701,7 @@ void Query_cache::invalidate_all()
   }
   DBUG_EXECUTE("check_querycache", check_integrity(1););
   unlock();
+  mysql_mutex_unlock(&LOCK_database);
   DBUG_VOID_RETURN;
 }
 
@@ -846,7 +884,7 @@ void Query_cache::pack_in_slices(THD *thd, size_t join_limit,
 {
   DBUG_ENTER("Query_cache::pack_in_slices");
   /* There is one cursor */
-  mysql_mutex_lock(&LOCK_pack);
+  lock_maintenance(thd, &LOCK_pack);
   lock_slice(thd);
   if (query_cache_size)
   {
@@ -903,6 +941,7 @@ void Query_cache::retire(bool guarded)
       old->cache= cache;
       old->length= query_cache_size + additional_data_size;
       old->queries= queries_blocks;
+      old->in_hand= false;
       if (!guarded)
         mysql_mutex_lock(&structure_guard_mutex);
       old->next= retired;
@@ -929,27 +968,49 @@ void Query_cache::retire(bool guarded)
 /**
   Free what retire() has left.
 
-  @param wait whether to go on until all is freed, waiting for readers;
-              otherwise what takes longer is left to reclaim_loop()
+  @param wait whether to go on until all is freed, waiting for readers and for
+              those who are freeing some of it. The caller has the cache's lock,
+              so nothing is retired meanwhile. Otherwise what takes longer is
+              left to reclaim_loop()
   @return number of steps taken
+
+  An area stays in the list until it is freed. What is in hand belongs to the
+  thread that has it, but for its link, and those who hold the queries' locks.
 */
 
 uint Query_cache::free_retired(bool wait)
 {
   uint freed= 0;
-  Query_cache_retired *later= nullptr, **later_end= &later;
   DBUG_ENTER("Query_cache::free_retired");
-  while (wait || freed < RETIRED_AT_ONCE)
+  mysql_mutex_lock(&structure_guard_mutex);
+  Query_cache_retired *old= retired;
+  while (old && (wait || freed < RETIRED_AT_ONCE))
   {
-    mysql_mutex_lock(&structure_guard_mutex);
-    Query_cache_retired *old= retired;
-    if (old)
-      retired= old->next;
+    if (old->in_hand)
+    {
+      if (wait)
+      {
+        retired_awaited= true;
+        mysql_cond_wait(&COND_retired, &structure_guard_mutex);
+        retired_awaited= false;
+      }
+      old= wait ? retired : old->next;
+      continue;
+    }
+    if (DBUG_IF("query_cache_hold_retired") && current_thd)
+    {
+      /* Leave it to the thread */
+      mysql_mutex_unlock(&structure_guard_mutex);
+      my_sleep(1000);
+      mysql_mutex_lock(&structure_guard_mutex);
+      old= wait ? retired : NULL;
+      continue;
+    }
+    old->in_hand= true;
     mysql_mutex_unlock(&structure_guard_mutex);
-    if (!old)
-      break;
+    while (DBUG_IF("query_cache_hold_retired") && !retired_awaited)
+      my_sleep(1000);
 
-    /* Now it is ours alone, but for those who hold the queries' locks */
     while (Query_cache_block *block= old->queries)
     {
       Query_cache_query *query= block->query();
@@ -961,7 +1022,8 @@ uint Query_cache::free_retired(bool wait)
       double_linked_list_exclude(block, &old->queries);
       freed++;
     }
-    if (!old->queries)
+    const bool empty= !old->queries;
+    if (empty)
     {
 #if defined(DBUG_OFF) && defined(HAVE_MADVISE) &&  defined(MADV_DODUMP)
       (void) madvise(old->cache, old->length, MADV_DODUMP);
@@ -969,20 +1031,25 @@ uint Query_cache::free_retired(bool wait)
       /* Free blocks in it are out of bounds for AddressSanitizer */
       MEM_MAKE_ADDRESSABLE(old->cache, old->length);
       my_free(old->cache);
-      delete old;
       freed++;
     }
-    else
+
+    mysql_mutex_lock(&structure_guard_mutex);
+    Query_cache_retired *next= old->next;
+    if (empty)
     {
-      /* A reader is in the way, here, but not in the next one */
-      old->next= nullptr;
-      *later_end= old;
-      later_end= &old->next;
+      Query_cache_retired **link= &retired;
+      while (*link != old)
+        link= &(*link)->next;
+      *link= next;
+      delete old;
     }
+    else
+      old->in_hand= false;      // a reader is in the way, maybe not in the next
+    if (retired_awaited)
+      mysql_cond_signal(&COND_retired);
+    old= next;
   }
-  mysql_mutex_lock(&structure_guard_mutex);
-  *later_end= retired;
-  retired= later;
   if (retired && !reclaim_wanted)
   {
     reclaim_wanted= true;
@@ -1017,6 +1084,7 @@ void Query_cache::init_reclaim()
   mysql_mutex_init(0, &LOCK_pack, MY_MUTEX_INIT_SLOW);
   mysql_mutex_init(0, &LOCK_database, MY_MUTEX_INIT_SLOW);
   mysql_cond_init(0, &COND_reclaim, NULL);
+  mysql_cond_init(0, &COND_retired, NULL);
 }
 
 
@@ -1057,7 +1125,9 @@ void Query_cache::reclaim_loop()
     const ulonglong begin= my_interval_timer();
     freed+= reclaim(UINT_MAX, begin + RECLAIM_SLICE);
     unlock();
-    const ulonglong pause= freed ? my_interval_timer() - begin + PAUSE
+    /* A slice may have been long by the clock, if the server was stopped */
+    const ulonglong took= my_interval_timer() - begin;
+    const ulonglong pause= freed ? MY_MIN(took, PINNED_PAUSE) + PAUSE
                                  : PINNED_PAUSE;
     /* Not a wait on a condition: that would go by the wall clock */
     my_sleep((ulong) (pause / 1000));
@@ -1109,6 +1179,7 @@ void Query_cache::end_reclaim()
   mysql_mutex_unlock(&structure_guard_mutex);
   if (running)
     pthread_join(reclaim_thread, NULL);
+  mysql_cond_destroy(&COND_retired);
   mysql_cond_destroy(&COND_reclaim);
   mysql_mutex_destroy(&LOCK_database);
   mysql_mutex_destroy(&LOCK_pack);
