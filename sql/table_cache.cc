@@ -383,6 +383,9 @@ uint tc_records()
   (@@flush_time), which has no THD.
 */
 
+/* How often that was asked for; see tc_load_triggers() */
+static std::atomic<uint> tc_purges;
+
 static my_bool purge_share(void *arg, void *list)
 {
   TDC_element *element= static_cast<TDC_element*>(arg);
@@ -397,6 +400,7 @@ static my_bool purge_share(void *arg, void *list)
 void tc_purge()
 {
   Table_list list;
+  tc_purges++;
   tdc_iterate(0, purge_share, &list);
   close_tables(&list);
 }
@@ -439,7 +443,10 @@ bool tc_is_for_schema(const TABLE_LIST *tl)
   share, not for each TABLE: the file system's answer, as a rule 'no', was 4 %
   of opening one. Who makes such a file in SQL has an exclusive metadata lock
   and removes the share; who puts one there by hand has to FLUSH TABLES, as
-  ever, for TABLEs that are open already.
+  ever, for TABLEs that are open already. An answer from before a FLUSH TABLES
+  is not kept: either it is seen here to have begun, or it finds what is kept.
+
+  While LOCK_table_share is held: nothing but the answer is noted.
 */
 
 bool tc_load_triggers(THD *thd, TABLE *table)
@@ -448,12 +455,19 @@ bool tc_load_triggers(THD *thd, TABLE *table)
   TDC_element *element= share->tdc;
   if (element->no_triggers && !element->flushed)
     return false;
+  const uint purges= tc_purges;
   errno= 0;
   if (Table_triggers_list::check_n_load(thd, &share->db, &share->table_name,
                                         table, false))
     return true;
   if (!table->triggers && errno == ENOENT)
-    element->no_triggers= true;
+  {
+    DEBUG_SYNC(thd, "tc_no_triggers");
+    mysql_mutex_lock(&element->LOCK_table_share);
+    if (purges == tc_purges)
+      element->no_triggers= true;
+    mysql_mutex_unlock(&element->LOCK_table_share);
+  }
   return false;
 }
 

@@ -29,8 +29,8 @@ struct TDC_element
   Atomic_relaxed<bool> flushed;
   /**
     There was no file with triggers when a TABLE of this share was opened; see
-    tc_load_triggers(). Set by who opens a TABLE; cleared, under
-    LOCK_table_share, for a new share and by FLUSH TABLES.
+    tc_load_triggers(). Written under LOCK_table_share: set by who opens a
+    TABLE, cleared for a new share and by FLUSH TABLES.
   */
   Atomic_relaxed<bool> no_triggers;
   /** NULL: being opened, or gone. Written under LOCK_table_share. */

@@ -115,7 +115,9 @@
 #ifdef __has_include
 #if __has_include(<sys/rseq.h>)
 #include <sys/rseq.h>
+#ifdef RSEQ_SIG                 /* else the C library does not register it */
 #define TABLE_CACHE_HAVE_RSEQ
+#endif
 #endif
 #endif
 #endif
