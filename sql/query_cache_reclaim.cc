@@ -626,8 +626,10 @@ static void lock_maintenance(THD *thd, mysql_mutex_t *mutex)
   DROP DATABASE: invalidate its tables.
 
   The ring of live tables is turned once, so that a step is to look at its
-  root and to turn it by one. What others do in the pauses does not matter:
-  new tables come in behind us, and if some go away we meet some twice.
+  root and to turn it by one. Nobody else turns it, or relies on where it
+  begins, meanwhile: that is what LOCK_database is for. What others do in the
+  pauses does not matter: new tables come in behind us, and if some go away we
+  meet some twice.
 */
 
 void Query_cache::invalidate_database(THD *thd, const char *db)
@@ -660,16 +662,18 @@ void Query_cache::invalidate_database(THD *thd, const char *db)
 
 
 /**
-  RESET QUERY CACHE, FLUSH TABLES
+  RESET QUERY CACHE, FLUSH TABLES, SET GLOBAL ft_boolean_syntax
 
   The tables to kill are those at the root of the ring: as many as there were
-  at first. New ones come in behind them, if nobody turns the ring meanwhile.
+  at first. New ones come in behind them, as nobody turns the ring meanwhile.
+  LOCK_database is kept until they are dead, not until they are freed.
 */
 
 void Query_cache::invalidate_all()
 {
   THD *thd= current_thd;
   DBUG_ENTER("Query_cache::invalidate_all");
+  bool killing= true;                           // and having LOCK_database
   lock_maintenance(thd, &LOCK_database);
   lock_slice(thd);
 #ifdef ENABLED_DEBUG_SYNC
@@ -692,6 +696,10 @@ void Query_cache::invalidate_all()
       }
       if (tables_blocks && left)
         continue;
+      left= 0;
+      if (killing)
+        mysql_mutex_unlock(&LOCK_database);
+      killing= false;
       const size_t before= queries.records;
       if (!reclaim(UINT_MAX, deadline) || !dead_tables ||
           to_free <= before - queries.records)
@@ -701,7 +709,8 @@ void Query_cache::invalidate_all()
   }
   DBUG_EXECUTE("check_querycache", check_integrity(1););
   unlock();
-  mysql_mutex_unlock(&LOCK_database);
+  if (killing)
+    mysql_mutex_unlock(&LOCK_database);
   DBUG_VOID_RETURN;
 }
 
@@ -997,18 +1006,21 @@ uint Query_cache::free_retired(bool wait)
       old= wait ? retired : old->next;
       continue;
     }
-    if (DBUG_IF("query_cache_hold_retired") && current_thd)
+    if (DBUG_IF("query_cache_hold_retired") && current_thd && !wait)
     {
-      /* Leave it to the thread */
+      /* Leave it to the thread, see that it has it */
       mysql_mutex_unlock(&structure_guard_mutex);
       my_sleep(1000);
       mysql_mutex_lock(&structure_guard_mutex);
-      old= wait ? retired : NULL;
+      old= retired;
+      if (old && old->in_hand)
+        break;
       continue;
     }
     old->in_hand= true;
     mysql_mutex_unlock(&structure_guard_mutex);
-    while (DBUG_IF("query_cache_hold_retired") && !retired_awaited)
+    while (DBUG_IF("query_cache_hold_retired") && !current_thd &&
+           !retired_awaited && !reclaim_stop)
       my_sleep(1000);
 
     while (Query_cache_block *block= old->queries)
