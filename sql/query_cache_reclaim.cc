@@ -78,15 +78,20 @@
   neither queries in use nor tables with more than PACK_TABLE_QUERIES queries,
   each of which points to its table.
 
-  Resizing and disabling. retire() hands the whole area with its queries over
-  to a list that no other thread knows, in the time that it takes to tell the
-  writers of incomplete results, as many as there are connections at most.
-  What is left to do is to destroy the queries' locks, which has to wait for
-  those who still read, and to free the area; free_retired() does that without
-  the cache's lock. So for a moment there are two areas, of which the new one
+  Resizing and disabling. retire() puts the whole area with its queries into
+  the list 'retired', which is nobody's cache any more, in the time that it
+  takes to tell the writers of incomplete results, as many as there are
+  connections at most. What is left to do is to destroy the queries' locks,
+  which has to wait for those who still read, and to free the area;
+  free_retired() does that without the cache's lock, one thread for each area. So for a moment there are two areas, of which the new one
   has not been touched yet. resize() itself frees up to RETIRED_AT_ONCE
   queries and leaves the rest to the thread. Only if there is too little memory
-  for the new area does it free all of the old one before, as it always did.
+  for the new area does it free all of the old one before, as it always did, or
+  wait, with the cache's lock, until those who are freeing it have done so: they
+  need no other lock than structure_guard_mutex for that.
+
+  Locks, in order: LOCK_pack or LOCK_database, the cache's lock,
+  structure_guard_mutex. Nobody has both of the first two.
 
   Costs that remain, all with the lock: the end of a result copies up to
   FIT_LENGTH bytes, FLUSH QUERY CACHE results of up to PACK_LENGTH; a query with
@@ -97,6 +102,7 @@
 
 #include "debug_sync.h"
 #include "log.h"                                // sql_print_warning
+#include <atomic>
 
 /* All times in nanoseconds */
 /* The lock is held by one slice of maintenance work that a statement asks for */
