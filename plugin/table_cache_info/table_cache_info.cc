@@ -5,7 +5,7 @@
   INFORMATION_SCHEMA.TABLE_CACHE: what the table cache holds, and how well.
 
   One row per cached definition of a table or view that the user may select
-  from. Numbers of a row are read under the lock of its definition, shard by
+  from, or from some column of it. Numbers of a row are read under the lock of its definition, shard by
   shard. Rows are collected first and stored when the walk over the definitions
   is over, because the temporary table may go to disk, and a definition that the
   walk has just come to cannot be freed meanwhile. So reading all of it never
@@ -57,7 +57,8 @@ struct Row
 
 struct Fill
 {
-  THD *thd;                             /* rows are in its mem_root */
+  THD *thd;
+  MEM_ROOT root;                        /* holds the rows */
   Row *rows;
 };
 
@@ -66,10 +67,13 @@ static my_bool collect_row(void *arg, void *fill_arg)
 {
   TDC_element *element= static_cast<TDC_element*>(arg);
   Fill *fill= static_cast<Fill*>(fill_arg);
-  MEM_ROOT *root= fill->thd->mem_root;
+  MEM_ROOT *root= &fill->root;
   TC_share_info info;
   char engine[NAME_LEN + 1]= "";
   bool is_view;
+
+  if (fill->thd->check_killed())
+    return TRUE;
 
   const char *db= reinterpret_cast<const char*>(element->m_key);
   const char *name= db + strlen(db) + 1;
@@ -79,8 +83,8 @@ static my_bool collect_row(void *arg, void *fill_arg)
   tl.db= Lex_cstring_strlen(db);
   tl.table_name= Lex_cstring_strlen(name);
   tl.grant.privilege= NO_ACL;
-  if (check_table_access(fill->thd, SELECT_ACL, &tl, TRUE, 1, TRUE))
-    return fill->thd->is_killed();
+  if (check_table_access(fill->thd, SELECT_ACL, &tl, FALSE, 1, TRUE))
+    return FALSE;
 
   mysql_mutex_lock(&element->LOCK_table_share);
   TABLE_SHARE *share= element->share;
@@ -157,22 +161,35 @@ static int store_row(THD *thd, TABLE *table, const Row *row)
 }
 
 
-static int fill_table(THD *thd, TABLE_LIST *tables, COND *)
+static int fill_rows(THD *thd, TABLE *table, Fill *fill)
 {
-  Fill fill= { thd, NULL };
-  if (tdc_iterate(thd, collect_row, &fill, true))
+  if (tdc_iterate(thd, collect_row, fill, true))
   {
     /* Killed, or out of memory, which not all allocations report. */
-    if (!thd->is_error() && !thd->is_killed())
+    if (!thd->is_error())
       my_error(ER_OUTOFMEMORY, MYF(0), (int) sizeof(Row));
     return 1;
   }
-  for (const Row *row= fill.rows; row; row= row->next)
+  for (const Row *row= fill->rows; row; row= row->next)
   {
-    if (store_row(thd, tables->table, row))
+    if (store_row(thd, table, row))
       return 1;
   }
   return 0;
+}
+
+
+static int fill_table(THD *thd, TABLE_LIST *tables, COND *)
+{
+  Fill fill;
+  fill.thd= thd;
+  fill.rows= NULL;
+  /* Not the statement's: a subquery may come here for each row around it. */
+  init_alloc_root(PSI_INSTRUMENT_ME, &fill.root, 16384, 0,
+                  MYF(MY_THREAD_SPECIFIC));
+  int res= fill_rows(thd, tables->table, &fill);
+  free_root(&fill.root, MYF(0));
+  return res;
 }
 
 
