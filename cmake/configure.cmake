@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Configure one build tree, unless that was done with the same options.
+# Configure one build tree, unless that was done with the same options for the
+# same source.
 # A script (cmake -P) with these variables:
 #   VARIANT   directory that holds source/ and gets the build tree
 #   TYPE      name of the build tree: release, debug, ...
@@ -24,17 +25,26 @@ if(CCACHE)
        "-DCMAKE_CXX_COMPILER_LAUNCHER=${launcher}")
 endif()
 
+# fetch_source.py gives each source that it fetches an identity
+set(source_id "")
+if(EXISTS ${VARIANT}/source/.fetched)
+  file(READ ${VARIANT}/source/.fetched source_id)
+endif()
+
 set(stamp ${binary}/configured-with.txt)
 if(EXISTS ${stamp} AND EXISTS ${binary}/build.ninja)
   file(READ ${stamp} before)
-  if(before STREQUAL "${command}")
+  if(before STREQUAL "${command}${source_id}")
     return()
   endif()
 endif()
 
 message("-- configuring ${binary}")
 file(MAKE_DIRECTORY ${binary})
-file(REMOVE ${stamp})
+# Without the old cache: it would keep engines switched off that are wanted now,
+# and a second run of MariaDB's CMake files on the same cache builds ARCHIVE,
+# BLACKHOLE and FEDERATEDX into the server
+file(REMOVE ${stamp} ${binary}/CMakeCache.txt)
 execute_process(COMMAND ${command} RESULT_VARIABLE status
                 OUTPUT_FILE ${binary}/configure.log
                 ERROR_FILE ${binary}/configure.log)
@@ -44,4 +54,4 @@ if(status)
   message(FATAL_ERROR "CMake failed for ${binary}; the end of "
           "${binary}/configure.log tells why\n${lines}")
 endif()
-file(WRITE ${stamp} "${command}")
+file(WRITE ${stamp} "${command}${source_id}")

@@ -12,7 +12,10 @@ from the mirrors while its binaries are there.
 With --from, a source directory or tarball is taken instead.
 
 The source appears under its final name only when it is complete.  A source
-that is there already, from the same origin, is left alone.
+that is there already, from the same origin, is left alone.  A new one gets an
+identity, in its file .fetched, and all its files the time of now: the archive's
+times are older than what was built from the source before, which would then be
+taken to be up to date.
 Exit status: 0 done, 1 failed, 2 wrong usage.
 """
 
@@ -22,9 +25,11 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import uuid
 
 
 class FetchError(Exception):
@@ -187,12 +192,56 @@ def take_given(given, work):
     return target, None
 
 
+def mark_as_new(source):
+    """Give a source an identity, and its files the time of now."""
+    (source / ".fetched").write_text(f"{uuid.uuid4()}\n")
+    for directory, _, names in os.walk(source):
+        for name in names:
+            os.utime(os.path.join(directory, name), follow_symlinks=False)
+
+
 def upstream_version(source):
     """The version that a source tree says it is, like 10.11.18."""
     numbers = dict(re.findall(r"(?m)^MYSQL_VERSION_(\w+)=(\S+)$",
                               (source / "VERSION").read_text()))
     return ".".join(numbers.get(part, "?")
                     for part in ("MAJOR", "MINOR", "PATCH"))
+
+
+def fetch(package, series, given, destination):
+    """Bring the source to destination/source, unless it is there."""
+    destination.mkdir(parents=True, exist_ok=True)
+    final = destination / "source"
+    # Where the source came from: nothing is fetched twice
+    origin = str(pathlib.Path(given).expanduser().resolve()
+                 if given else "package " + package)
+    origin_file = destination / "origin"
+    if (final.is_dir() and (destination / "version").is_file()
+            and origin_file.is_file()
+            and origin_file.read_text().strip() == origin):
+        return
+    for left in destination.glob(".fetch-*"):
+        shutil.rmtree(left, ignore_errors=True)
+    work = pathlib.Path(tempfile.mkdtemp(prefix=".fetch-", dir=destination))
+    try:
+        if given:
+            source, version = take_given(given, work)
+        else:
+            source, version = fetch_package(package, series, work)
+        upstream = upstream_version(source)
+        if not upstream.startswith(series + "."):
+            raise FetchError(f"this is MariaDB {upstream}; the patch set is "
+                             f"for {series}")
+        mark_as_new(source)
+        if final.exists():
+            origin_file.unlink(missing_ok=True)
+            shutil.rmtree(final)
+        source.rename(final)
+        (destination / "version").write_text((version or upstream) + "\n")
+        origin_file.write_text(origin + "\n")
+        say(f"MariaDB {version or upstream} is ready")
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
 
 
 def main():
@@ -210,37 +259,10 @@ def main():
                         help="directory that gets source/ and version")
     arguments = parser.parse_args()
 
-    destination = arguments.destination
-    destination.mkdir(parents=True, exist_ok=True)
-    final = destination / "source"
-    # Where the source came from: nothing is fetched twice
-    origin = str(pathlib.Path(arguments.given).expanduser().resolve()
-                 if arguments.given else "package " + arguments.package)
-    origin_file = destination / "origin"
-    if (final.is_dir() and (destination / "version").is_file()
-            and origin_file.is_file()
-            and origin_file.read_text().strip() == origin):
-        return
-    work = pathlib.Path(tempfile.mkdtemp(prefix=".fetch-", dir=destination))
-    try:
-        if arguments.given:
-            source, version = take_given(arguments.given, work)
-        else:
-            source, version = fetch_package(arguments.package,
-                                            arguments.series, work)
-        upstream = upstream_version(source)
-        if not upstream.startswith(arguments.series + "."):
-            raise FetchError(f"this is MariaDB {upstream}; the patch set is "
-                             f"for {arguments.series}")
-        if final.exists():
-            origin_file.unlink(missing_ok=True)
-            shutil.rmtree(final)
-        source.rename(final)
-        (destination / "version").write_text((version or upstream) + "\n")
-        origin_file.write_text(origin + "\n")
-        say(f"MariaDB {version or upstream} is ready")
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+    for signal_number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(signal_number, signal.default_int_handler)
+    fetch(arguments.package, arguments.series, arguments.given,
+          arguments.destination)
 
 
 if __name__ == "__main__":

@@ -313,7 +313,9 @@ class Overlay:
     def apply(self, discard):
         wanted = self.wanted()
         version, before = self.manifest()
-        if self.patched.is_dir() and version != self.version:
+        if self.patched.is_dir() and (
+                version != self.version or read(self.patched / ".fetched")
+                != read(self.stock / ".fetched")):
             kept = self.patched.with_name(f"source-{version or 'unknown'}")
             shutil.rmtree(kept, ignore_errors=True)
             self.patched.rename(kept)
@@ -390,8 +392,13 @@ class Overlay:
                                "patched tree:\n  " + "\n  ".join(conflicts))
         for path, content, original in todo:
             self.take_over(path, content, original)
-        entries = {path: digest(content)
-                   for path, content in self.wanted().items()}
+        # What the tree has: where the repository is ahead, not what it will have
+        wanted = self.wanted()
+        entries = {}
+        for path in set(wanted) | set(before):
+            content = read(self.patched / path)
+            if path in wanted or content != read(self.stock / path):
+                entries[path] = digest(content)
         self.save_manifest(entries)
         print(f"-- refresh: {len(todo)} files taken over", flush=True)
 
@@ -434,12 +441,15 @@ class Overlay:
 
     def check(self):
         """Yield a sentence for each rule that the repository breaks."""
-        tracked = subprocess.run(
-            ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
-            cwd=self.top, stdout=subprocess.PIPE, text=True,
-            check=False).stdout.split()
-        for path in tracked:
-            content = read(self.top / path)
+        listed = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others",
+             "--exclude-standard"],
+            cwd=self.top, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            text=True, check=False)
+        if listed.returncode:
+            yield "git cannot list the files: " + listed.stderr.strip()
+        for path in listed.stdout.split("\0"):
+            content = read(self.top / path) if path else None
             if (content and not path.endswith(NO_LICENSE)
                     and LICENSE.encode() not in content[:400]):
                 yield f"{path}: no line '{LICENSE}' near its top"

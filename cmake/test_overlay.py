@@ -142,6 +142,21 @@ class OverlayTest(unittest.TestCase):
         self.assertIn("Description: a test", text)
         self.assertIn("+most", text)
 
+    def test_refresh_leaves_to_apply_what_changed_in_the_repository(self):
+        self.patch(STOCK.replace("line 20\n", "line twenty\n"))
+        self.put(self.top / "sql/gone.cc", f"// {overlay.LICENSE}\n")
+        self.apply()
+        self.put(self.top / "sql/new.cc", f"// {overlay.LICENSE}\nint b;\n")
+        self.put(self.top / "sql/newer.cc", f"// {overlay.LICENSE}\n")
+        (self.top / "sql/gone.cc").unlink()
+        self.put(self.patched / "source/sql/other.cc", "int edited;\n")
+        self.run_overlay("refresh")
+        self.assertTrue((self.top / "sql/other.cc.patch").exists())
+        self.apply()
+        self.assertIn("int b;", self.tree("sql/new.cc"))
+        self.assertTrue((self.patched / "source/sql/newer.cc").exists())
+        self.assertFalse((self.patched / "source/sql/gone.cc").exists())
+
     def test_refresh_drops_a_patch_that_is_undone(self):
         self.patch(STOCK + "more\n")
         self.apply()
@@ -155,6 +170,17 @@ class OverlayTest(unittest.TestCase):
         self.put(self.stock / "source/sql/a.cc", "int newer;\n")
         self.apply()
         self.assertEqual(self.tree(), "int newer;\n")
+
+    def test_new_source_of_the_same_version_gets_a_new_tree(self):
+        self.apply()
+        self.put(self.stock / "source/sql/other.cc", "int mended;\n")
+        self.put(self.stock / "source/.fetched", "another one\n")
+        self.apply()
+        self.assertIn("mended", self.tree("sql/other.cc"))
+        before = os.stat(self.patched / "source/sql/other.cc").st_ino
+        self.apply()
+        self.assertEqual(os.stat(self.patched / "source/sql/other.cc").st_ino,
+                         before)
 
     def test_context_is_one_line_where_that_is_unambiguous(self):
         text = self.patch(STOCK.replace("line 20\n", "line twenty\n"))
@@ -255,6 +281,32 @@ class FetchTest(unittest.TestCase):
             fetch_source.newer_first(["1:10.11.9-0", "1:10.11.18-0",
                                       "1:10.11.18-0+deb12u1"]),
             ["1:10.11.18-0+deb12u1", "1:10.11.18-0", "1:10.11.9-0"])
+
+    def test_what_was_built_of_the_former_source_is_out_of_date(self):
+        """ninja compares times, and those of an archive are long ago."""
+        with tempfile.TemporaryDirectory() as work:
+            given = pathlib.Path(work, "given")
+            given.mkdir()
+            (given / "VERSION").write_text(
+                "MYSQL_VERSION_MAJOR=10\nMYSQL_VERSION_MINOR=11\n"
+                "MYSQL_VERSION_PATCH=1\n")
+            target = pathlib.Path(work, "target")
+            identities = []
+            for patch in ("1", "2"):
+                (given / "a.c").write_text(f"int a{patch};\n")
+                os.utime(given / "a.c", (1, 1))
+                (target / "origin").unlink(missing_ok=True)
+                built = pathlib.Path(work, "a.o")
+                built.touch()
+                with contextlib.redirect_stdout(io.StringIO()):
+                    fetch_source.fetch("", "10.11", str(given), target)
+                self.assertGreaterEqual(
+                    os.stat(target / "source/a.c").st_mtime_ns,
+                    os.stat(built).st_mtime_ns)
+                identities.append((target / "source/.fetched").read_text())
+            self.assertNotEqual(*identities)
+            self.assertEqual(sorted(path.name for path in target.iterdir()),
+                             ["origin", "source", "version"])
 
     def test_given_source_must_be_of_the_series(self):
         with tempfile.TemporaryDirectory() as work:
