@@ -15,6 +15,7 @@ import os
 import pathlib
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -36,6 +37,7 @@ STRESS_PROGRAMS = (
 )
 PROGRAMS = ("deploy", "replication", "galera")
 OPEN_FILES = 16384              # for each server that mtr starts
+MEMORY = 2 << 30                # bytes of a RAM disk that mtr's servers may need
 # main.func 'innodb'   w2 [ pass ]    123
 MTR_LINE = re.compile(
     r"^(\S+\.\S+)((?: '[^']*')?)\s+(?:w\d+ )?\[ ([a-z-]+) \]")
@@ -67,6 +69,31 @@ def race_in(files, log):
     return None
 
 
+class MtrEnd:
+    """What mtr says at its end, of the run as a whole.
+
+    Its exit status does not tell whether more was wrong than a failed test.
+    """
+
+    def __init__(self):
+        self.completed = False
+        self.error = None
+
+    def read(self, line):
+        if line.startswith("Completed: "):
+            self.completed = True
+        elif line.startswith("Errors/warnings were found in logfiles during"):
+            self.error = "errors in a server's log at its shutdown"
+        elif match := re.match(r"mysql-test-run: \*\*\* ERROR: (.*)", line):
+            if match[1] != "there were failing test cases":
+                self.error = self.error or match[1]
+
+    def problem(self):
+        """In a few words, or None."""
+        return self.error or (None if self.completed else
+                              "ended before all tests had run")
+
+
 class Results:
     """What one run reported: {test name: 'passed', 'failed' or 'skipped'}."""
 
@@ -87,16 +114,20 @@ def stream(command, cwd, each_line=None, env=None):
     """Run a command, showing its output as it comes; return its status."""
     with subprocess.Popen(command, cwd=cwd, env=env, text=True,
                           errors="replace", stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT) as process:
-        try:
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          process_group=0) as process:
+        def show():
             for line in process.stdout:
                 print(line, end="", flush=True)
                 if each_line:
                     each_line(line)
+        try:
+            show()
         except KeyboardInterrupt:
-            # The terminal sent it SIGINT, too; let it stop its servers
-            process.stdout.close()
+            # It gets no signal of the terminal's.  Let it stop its servers; it
+            # would not get that far if nobody read what it says
+            os.killpg(process.pid, signal.SIGINT)
+            show()
             process.wait()
             raise
         return process.wait()
@@ -184,11 +215,41 @@ class Runner:
 
     # ------------------------------------------------------------------ mtr
 
+    def memory_for_mtr(self):
+        """The option to keep the servers' data in memory, if there is room."""
+        disk = os.environ.get("MTR_MEM") or "/dev/shm"
+        try:
+            room = os.statvfs(disk)
+        except OSError:
+            return []
+        return ["--mem"] if room.f_bavail * room.f_frsize >= MEMORY else []
+
+    @staticmethod
+    def free_memory(directory, keep_logs, name):
+        """Remove what mtr has left in memory; it does so only in its next run.
+
+        If a test has failed its logs are kept, on the disk.
+        """
+        link = directory / "var"
+        if not link.is_symlink():
+            return
+        memory = link.resolve()
+        if keep_logs and (memory / "log").is_dir():
+            logs = directory / f"log-{name}"
+            shutil.rmtree(logs, ignore_errors=True)
+            shutil.copytree(memory / "log", logs, symlinks=True,
+                            ignore_dangling_symlinks=True)
+            print(f"-- the logs are kept in {logs}", flush=True)
+        shutil.rmtree(memory, ignore_errors=True)
+        link.unlink()
+
     def mtr(self, suites, build_type):
         results = Results(f"{suites} ({build_type})")
         header(f"mtr: {suites}, {self.variant} {build_type} build")
+        end = MtrEnd()
 
         def each_line(line):
+            end.read(line)
             match = MTR_LINE.match(line)
             if not match:
                 return
@@ -209,17 +270,28 @@ class Runner:
         if limit == resource.RLIM_INFINITY or limit > OPEN_FILES:
             limit = OPEN_FILES
         # mtr counts the first run as well: 2 is to run a failed test once more
-        command = ["./mtr", f"--suite={suites}", f"--parallel={jobs}", "--mem",
+        command = ["./mtr", f"--suite={suites}", f"--parallel={jobs}",
+                   *self.memory_for_mtr(),
                    "--force", "--max-test-fail=0", "--retry=2",
                    f"--open-files-limit={limit}",
                    *self.mtr_options]
-        status = stream(command, self.tree(build_type) / "mysql-test",
-                        each_line)
-        if not results.outcome:
-            results.add(f"mtr --suite={suites}", "failed")
-        elif status and not results.names("failed") and not results.retried:
-            results.add(f"mtr --suite={suites} (exit status {status})",
-                        "failed")
+        directory = self.tree(build_type) / "mysql-test"
+        try:
+            status = stream(command, directory, each_line)
+            if not results.outcome:
+                results.add(f"mtr --suite={suites}", "failed")
+            elif end.problem():
+                results.add(f"mtr --suite={suites}: {end.problem()}", "failed")
+            elif (status and not results.names("failed")
+                  and not results.retried):
+                results.add(f"mtr --suite={suites} (exit status {status})",
+                            "failed")
+        finally:
+            if results.outcome:
+                self.free_memory(
+                    directory, bool([name for name in results.names("failed")
+                                     if not self.excuse(name)]),
+                    re.sub(r"\W+", "-", suites))
         return results
 
     # ---------------------------------------------------------------- stress
@@ -241,11 +313,6 @@ class Runner:
                    build_type, "--datadir", f"{work}/data"]
             if self.variant == "stock":
                 run.append("--stock")
-            status = stream([*run, "--daemon", "--", "--max-connections=200",
-                             "--event-scheduler=OFF", *options], self.top)
-            if status:
-                results.add(name, "failed")
-                return
             command = [sys.executable,
                        str(self.top / "sql-bench" / f"{program}.py"),
                        f"--socket={work}/data/mariadbd.sock",
@@ -253,10 +320,17 @@ class Runner:
             if uses_client:
                 command.append(
                     f"--client={self.tree(build_type)}/client/mariadb")
+            started = False
             try:
-                status = stream(command, self.top)
+                started = not stream(
+                    [*run, "--daemon", "--", "--max-connections=200",
+                     "--event-scheduler=OFF", *options], self.top)
+                status = not started or stream(command, self.top)
             finally:
-                stopped = stream([*run, "--stop"], self.top)
+                stopped = started and stream([*run, "--stop"], self.top)
+            if not started:
+                results.add(name, "failed")
+                return
             # What sanitizers and assertions say goes to the server's log
             log = pathlib.Path(work, "data", "mariadbd.err").read_text(
                 errors="replace")
@@ -369,7 +443,8 @@ def main():
         at = words.index("--")
         words, mtr_options = words[:at], words[at + 1:]
     arguments = parser.parse_args(words)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for signal_number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(signal_number, signal.default_int_handler)
     runner = Runner(arguments, mtr_options)
     all_results = []
     interrupted = False

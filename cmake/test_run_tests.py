@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Tests of run_tests.py: which reports of ThreadSanitizer fail a stress."""
+"""Tests of run_tests.py: which reports of ThreadSanitizer fail a stress, what
+mtr says that fails a run, and what becomes of a program when it is interrupted.
+"""
 
+import os
 import pathlib
+import subprocess
 import sys
+import tempfile
 import unittest
 
 TOP = pathlib.Path(__file__).resolve().parents[1]
@@ -57,6 +62,76 @@ class RaceTest(unittest.TestCase):
         self.assertIn("/sql/table_cache.cc", own)
         self.assertIn("/mysys/my_open_index.c", own)
         self.assertFalse([name for name in own if name.endswith(".patch")])
+
+
+def mtr_says(*lines):
+    end = run_tests.MtrEnd()
+    for line in lines:
+        end.read(line + "\n")
+    return end.problem()
+
+
+class MtrEndTest(unittest.TestCase):
+    def test_a_failed_test_is_no_problem_of_the_run(self):
+        self.assertIsNone(mtr_says(
+            "Completed: Failed 2/1129 tests, 99.82% were successful.",
+            "mysql-test-run: *** ERROR: there were failing test cases"))
+
+    def test_a_run_that_ends_early_is(self):
+        self.assertIn("before all", mtr_says("main.a [ pass ] 3"))
+        self.assertIn("only 3 of 9", mtr_says(
+            "Completed: All 3 tests were successful.",
+            "mysql-test-run: *** ERROR: Not all tests completed (only 3 of 9)"))
+
+    def test_errors_at_shutdown_are_though_a_test_has_failed(self):
+        self.assertIn("shutdown", mtr_says(
+            "Completed: Failed 2/1129 tests, 99.82% were successful.",
+            "Errors/warnings were found in logfiles during server shutdown "
+            "after running the",
+            "mysql-test-run: *** ERROR: there were failing test cases"))
+
+
+class StreamTest(unittest.TestCase):
+    def test_who_is_interrupted_is_waited_for_and_heard(self):
+        """The child ends by itself, after it has said more than a pipe holds."""
+        child = ("import signal, sys\n"
+                 "print('ready', flush=True)\n"
+                 "try:\n    signal.pause()\n"
+                 "except KeyboardInterrupt:\n"
+                 "    print('x' * 300000, flush=True)\n"
+                 "    print('cleaned up', flush=True)\n")
+        parent = ("import os, signal, sys\n"
+                  f"sys.path.insert(0, {str(TOP / 'cmake')!r})\n"
+                  "sys.dont_write_bytecode = True\n"
+                  "import run_tests\n"
+                  "signal.signal(signal.SIGTERM, signal.default_int_handler)\n"
+                  "def each_line(line):\n"
+                  "    if line == 'ready\\n':\n"
+                  "        os.kill(os.getpid(), signal.SIGTERM)\n"
+                  "run_tests.stream([sys.executable, '-c', sys.argv[1]], '/',"
+                  " each_line)\n")
+        done = subprocess.run([sys.executable, "-c", parent, child], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              check=False)
+        self.assertIn("cleaned up", done.stdout)
+        self.assertIn("KeyboardInterrupt", done.stderr)
+
+
+class MemoryTest(unittest.TestCase):
+    def test_what_mtr_left_in_memory_goes_and_logs_of_failures_stay(self):
+        for keep in (False, True):
+            with tempfile.TemporaryDirectory() as work:
+                directory = pathlib.Path(work, "mysql-test")
+                memory = pathlib.Path(work, "memory")
+                (memory / "log").mkdir(parents=True)
+                (memory / "log" / "mysqld.1.err").write_text("crash\n")
+                directory.mkdir()
+                (directory / "var").symlink_to(memory)
+                run_tests.Runner.free_memory(directory, keep, "main")
+                self.assertFalse(memory.exists())
+                self.assertFalse(os.path.lexists(directory / "var"))
+                kept = directory / "log-main" / "mysqld.1.err"
+                self.assertEqual(kept.exists(), keep)
 
 
 if __name__ == "__main__":

@@ -8,9 +8,9 @@ load and every server that was started, whatever ended the test.
 
 import argparse
 import ctypes
-import getpass
 import os
 import pathlib
+import pwd
 import random
 import re
 import shutil
@@ -214,7 +214,7 @@ class Load:
         self.output = work / f"load-{node.name}-{database}.txt"
         command = [
             "sysbench", script, "--db-driver=mysql",
-            f"--mysql-user={getpass.getuser()}",
+            f"--mysql-user={pwd.getpwuid(os.geteuid()).pw_name}",
             f"--mysql-socket={node.socket}", f"--mysql-db={database}",
             f"--mysql-ignore-errors={ignore or 'none'}",
             f"--threads={threads}", "--events=0", f"--time={seconds}",
@@ -310,6 +310,13 @@ class Topology(Outcome):
     def __exit__(self, kind, *_):
         # A second Ctrl-C must not leave servers behind
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            self.end(kind)
+        finally:
+            if not self.keep:
+                shutil.rmtree(self.work, ignore_errors=True)
+
+    def end(self, kind):
         for load in self.loads:
             load.stop()
         for node in self.nodes:
@@ -324,8 +331,6 @@ class Topology(Outcome):
                     tail = node.log.read_text(errors="replace")
                     print(f"--- end of {node.name}'s log\n"
                           + "\n".join(tail.splitlines()[-25:]), flush=True)
-        if not self.keep:
-            shutil.rmtree(self.work, ignore_errors=True)
 
     def node(self, name, options):
         node = Node(name, self.trees, self.work, options)
@@ -343,7 +348,7 @@ class Topology(Outcome):
         node.sql(f"CREATE DATABASE {database}")
         done = subprocess.run(
             ["sysbench", "oltp_write_only", "--db-driver=mysql",
-             f"--mysql-user={getpass.getuser()}",
+             f"--mysql-user={pwd.getpwuid(os.geteuid()).pw_name}",
              f"--mysql-socket={node.socket}", f"--mysql-db={database}",
              *(f"--{name.replace('_', '-')}={value}"
                for name, value in options.items()), "prepare"],
