@@ -59,7 +59,8 @@ install_dependencies()
            "apt-get install ${missing[*]}"
     as_root=(sudo)
   fi
-  say "installing Debian packages: ${missing[*]}"
+  mkdir -p "$top/out"
+  say "installing Debian packages, for some minutes: ${missing[*]}"
   "${as_root[@]}" apt-get update -q ||
     fail "apt-get update failed; see above"
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q \
@@ -68,18 +69,65 @@ install_dependencies()
       fail "apt-get could not install them; see above and out/apt.log"; }
 }
 
+# run_job COMMAND...: run it, and pass on what should end this command.  Bash
+# itself would handle SIGTERM only when the command has ended.
+run_job()
+{
+  local status interrupted=''
+  set -m                        # a process group of its own
+  "$@" < /dev/null &
+  job=$!
+  set +m
+  trap 'interrupted=yes; kill -INT -- "-$job" 2> /dev/null || true' INT TERM HUP
+  while :; do
+    status=0
+    wait "$job" || status=$?
+    # wait returns early when a signal is handled
+    kill -0 "$job" 2> /dev/null || break
+  done
+  trap - INT TERM HUP
+  [ -z "$interrupted" ] || fail "interrupted"
+  return "$status"
+}
+
+# One command at a time works on the sources and build trees, until unlock_trees
+# or its end
+lock_trees()
+{
+  mkdir -p "$trees"
+  exec 8> "$trees/.lock"
+  flock --nonblock 8 ||
+    { say "waiting for another command in BUILD/ that builds"; flock 8; }
+}
+
+unlock_trees() { exec 8>&-; }
+
+# ccache stops a build if it cannot write its cache
+choose_ccache_directory()
+{
+  local cache=${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/ccache
+  [ ! -d "${HOME:-/nonexistent}/.ccache" ] || cache=$HOME/.ccache
+  if [ -z "${CCACHE_DIR:-}" ] &&
+     ! { mkdir -p "$cache" && [ -w "$cache" ]; } 2> /dev/null; then
+    export CCACHE_DIR=$trees/ccache
+    mkdir -p "$CCACHE_DIR"
+  fi
+}
+
 # make_targets TARGET...: run targets of CMakeLists.txt
 make_targets()
 {
-  mkdir -p "$top/out"
   install_dependencies build
+  lock_trees
+  choose_ccache_directory
   cmake -S "$top" -B "$trees/cmake" -G Ninja -D "BASE=$base" \
-        -D "TREES=$trees" ${EXTRA_ENGINES:+-D EXTRA_ENGINES=$EXTRA_ENGINES} \
+        -D "TREES=$trees" -D "EXTRA_ENGINES=${EXTRA_ENGINES:-OFF}" \
         > "$top/out/cmake.log" 2>&1 ||
     { tail -n 20 "$top/out/cmake.log" >&2; fail "CMake failed; see above"; }
   local target
   for target in "$@"; do
-    cmake --build "$trees/cmake" --target "$target" ||
+    run_job cmake --build "$trees/cmake" --target "$target" ||
       fail "target $target failed; see above"
   done
+  unlock_trees
 }

@@ -309,13 +309,23 @@ class Maker:
             shutil.rmtree(new, ignore_errors=True)
             shutil.copytree(made, new)
             if output.exists():
-                if not (output / "series").is_file() and any(output.iterdir()):
+                others = files_of_others(output)
+                if others:
                     shutil.rmtree(new)
-                    raise SeriesError(f"{output} is not empty, and holds no "
-                                      "series")
+                    raise SeriesError(
+                        f"{output} would be replaced as a whole, and holds "
+                        f"{others[0]}, which is not of a series written "
+                        "before; write this one elsewhere and copy it")
                 shutil.rmtree(output)
             new.rename(output)
         return names
+
+
+def files_of_others(directory):
+    """The names in a directory that no series written by this script has."""
+    return sorted(path.name for path in directory.iterdir()
+                  if path.name != "series" and not re.fullmatch(
+                      r"table-cache-\d\d-.*\.patch", path.name))
 
 
 # ------------------------------------------------------------ trying them out

@@ -77,6 +77,16 @@ class SeriesTest(unittest.TestCase):
                                     "second and third"):
             series.assign(parse(text), ["sql/a.cc"])
 
+    def test_directory_of_others_is_not_replaced(self):
+        with tempfile.TemporaryDirectory() as work:
+            directory = pathlib.Path(work)
+            for name in ("series", "table-cache-01-index.patch"):
+                (directory / name).touch()
+            self.assertEqual(series.files_of_others(directory), [])
+            (directory / "0001-of-debian.patch").touch()
+            self.assertEqual(series.files_of_others(directory),
+                             ["0001-of-debian.patch"])
+
     def test_mistakes_in_the_map_are_errors(self):
         for text in ("sql/*\n", "[a]\nno title\n\nsql/*\n",
                      "[a]\nTitle: A\n\nsql/* at HEAD\n", "[a]\nTitle: A\n\n",

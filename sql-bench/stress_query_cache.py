@@ -22,10 +22,11 @@ Exit status 0 means that all was well. Nothing but Python's standard library is
 needed.
 """
 
-import getpass
 import json
 import mmap
 import multiprocessing
+import os
+import pwd
 import random
 import struct
 import sys
@@ -358,7 +359,7 @@ def check(session, result, problems):
 def main():
     # Half of the connections read, half of them write
     parser = stress.parser(__doc__, connections=2 * ROWS,
-                           user=getpass.getuser())
+                           user=pwd.getpwuid(os.geteuid()).pw_name)
     parser.add_argument("--pause", type=float, default=0.1,
                         help="seconds at most between a writer's changes")
     parser.add_argument("--calm", action="store_true",

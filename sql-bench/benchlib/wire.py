@@ -6,7 +6,8 @@ read the answer.  There is no connector in Python's standard library, and the
 command-line client buffers what a benchmark wants to time.
 """
 
-import getpass
+import os
+import pwd
 import socket
 import struct
 
@@ -35,7 +36,7 @@ class Connection:
         if hello[0] == 0xff:
             raise self._error(hello)
         self._send(struct.pack("<IIB23x", CAPABILITIES, 1 << 24, 45) +
-                   (user or getpass.getuser()).encode() +
+                   (user or pwd.getpwuid(os.geteuid()).pw_name).encode() +
                    b"\0\0mysql_native_password\0")
         answer = self._read()
         if answer[0] == 0xfe:
