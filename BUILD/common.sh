@@ -78,7 +78,8 @@ run_job()
   "$@" < /dev/null &
   job=$!
   set +m
-  trap 'interrupted=yes; kill -INT -- "-$job" 2> /dev/null || true' INT TERM HUP
+  # Not SIGINT, which a shell that runs in the background passes on as ignored
+  trap 'interrupted=yes; kill -TERM -- "-$job" 2> /dev/null || true' INT TERM HUP
   while :; do
     status=0
     wait "$job" || status=$?

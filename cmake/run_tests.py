@@ -133,6 +133,16 @@ def stream(command, cwd, each_line=None, env=None):
         return process.wait()
 
 
+def catch_signals():
+    """Let what should end this program interrupt it.
+
+    SIGINT, too: a shell starts background jobs with it ignored, and so would
+    be all programs that are started here.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
+
+
 def header(text):
     print(f"\n== {text}", flush=True)
 
@@ -443,8 +453,7 @@ def main():
         at = words.index("--")
         words, mtr_options = words[:at], words[at + 1:]
     arguments = parser.parse_args(words)
-    for signal_number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(signal_number, signal.default_int_handler)
+    catch_signals()
     runner = Runner(arguments, mtr_options)
     all_results = []
     interrupted = False

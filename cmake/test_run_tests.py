@@ -95,8 +95,8 @@ class StreamTest(unittest.TestCase):
     def test_who_is_interrupted_is_waited_for_and_heard(self):
         """The child ends by itself, after it has said more than a pipe holds."""
         child = ("import signal, sys\n"
-                 "print('ready', flush=True)\n"
-                 "try:\n    signal.pause()\n"
+                 "try:\n    print('ready', flush=True)\n"
+                 "    signal.pause()\n"
                  "except KeyboardInterrupt:\n"
                  "    print('x' * 300000, flush=True)\n"
                  "    print('cleaned up', flush=True)\n")
@@ -104,7 +104,8 @@ class StreamTest(unittest.TestCase):
                   f"sys.path.insert(0, {str(TOP / 'cmake')!r})\n"
                   "sys.dont_write_bytecode = True\n"
                   "import run_tests\n"
-                  "signal.signal(signal.SIGTERM, signal.default_int_handler)\n"
+                  "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+                  "run_tests.catch_signals()\n"
                   "def each_line(line):\n"
                   "    if line == 'ready\\n':\n"
                   "        os.kill(os.getpid(), signal.SIGTERM)\n"
