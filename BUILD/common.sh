@@ -126,6 +126,8 @@ make_targets()
         > "$top/out/cmake.log" 2>&1 ||
     { tail -n 20 "$top/out/cmake.log" >&2; fail "CMake failed; see above"; }
   local target
+  # How far a build is, and how long the rest may take
+  export NINJA_STATUS=${NINJA_STATUS-'[%p, %e s, %f of %t] '}
   for target in "$@"; do
     run_job cmake --build "$trees/cmake" --target "$target" ||
       fail "target $target failed; see above"

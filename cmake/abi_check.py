@@ -87,8 +87,12 @@ def main():
             words = [word.replace(str(arguments.patched), source)
                      for word in command]
             words[words.index("-o") + 1] = str(output)
-            # Classes with virtual functions, too, are described in full
-            words[-1:] = ["-femit-class-debug-always", str(probe)]
+            # No precompiled header, which would be that of the patched source
+            while "-include" in words:
+                at = words.index("-include")
+                del words[at:at + 2]
+            # Types, too, and classes with virtual functions in full
+            words[-1:] = ["-g", "-femit-class-debug-always", str(probe)]
             # No dependency file in the build tree
             words = [word for word in words if word not in ("-MD", "-MT")]
             if "-MF" in words:

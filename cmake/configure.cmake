@@ -11,14 +11,9 @@ set(binary ${VARIANT}/${TYPE})
 set(command ${CMAKE_COMMAND} -G Ninja -S ${VARIANT}/source -B ${binary}
     ${OPTIONS})
 
-# Paths are seen relative to VARIANT and debug information does not keep the
-# build directory, so that stock and patched share what is compiled alike
 find_program(CCACHE ccache)
 if(CCACHE)
-  set(launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${VARIANT}
-      CCACHE_NOHASHDIR=1
-      CCACHE_SLOPPINESS=time_macros,include_file_mtime,include_file_ctime,locale
-      ${CCACHE})
+  set(launcher ${CMAKE_CURRENT_LIST_DIR}/compile.sh ${VARIANT} ${CCACHE})
   # One argument that is a list itself
   list(JOIN launcher "\\;" launcher)
   list(APPEND command "-DCMAKE_C_COMPILER_LAUNCHER=${launcher}"
@@ -31,10 +26,20 @@ if(EXISTS ${VARIANT}/source/.fetched)
   file(READ ${VARIANT}/source/.fetched source_id)
 endif()
 
+# A change of what MariaDB's CMake includes is another configuration, too
+set(included "")
+if("${OPTIONS}" MATCHES "CMAKE_PROJECT_INCLUDE=([^;]*)")
+  file(GLOB files ${CMAKE_CURRENT_LIST_DIR}/precompile.py ${CMAKE_MATCH_1})
+  foreach(file ${files})
+    file(SHA256 ${file} hash)
+    string(APPEND included ${hash})
+  endforeach()
+endif()
+
 set(stamp ${binary}/configured-with.txt)
 if(EXISTS ${stamp} AND EXISTS ${binary}/build.ninja)
   file(READ ${stamp} before)
-  if(before STREQUAL "${command}${source_id}")
+  if(before STREQUAL "${command}${source_id}${included}")
     return()
   endif()
 endif()
@@ -54,4 +59,4 @@ if(status)
   message(FATAL_ERROR "CMake failed for ${binary}; the end of "
           "${binary}/configure.log tells why\n${lines}")
 endif()
-file(WRITE ${stamp} "${command}${source_id}")
+file(WRITE ${stamp} "${command}${source_id}${included}")

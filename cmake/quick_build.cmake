@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# What makes a build quicker and the server no other: precompiled headers, less
+# debug information, and a target without what only tests need.  MariaDB's CMake
+# reads this file as CMAKE_PROJECT_INCLUDE, so its own files stay as they are.
+# The builds that BUILD/run, BUILD/test and BUILD/bench make have it.  Packages
+# do not: they are built as Debian builds its own.
+#
+# Most of the time that a file of the SQL layer takes goes into reading
+# sql_class.h and what it includes, 300 headers.  A target below gets the
+# headers that nearly all of its files include as a precompiled one.  Files
+# that would not mean the same with it are left out; precompile.py finds them.
+# Nothing named here needs to exist: what another release series does not have
+# is passed over.
+#
+#   PRECOMPILE_PYTHON  Python 3
+
+# precompile(TARGET HEADER...): let the C++ files of a target have headers
+# precompiled.  Their names are as in an #include, in the order of reading
+function(precompile target)
+  if(NOT TARGET ${target})
+    return()
+  endif()
+  get_target_property(source_dir ${target} SOURCE_DIR)
+  get_target_property(directories ${target} INCLUDE_DIRECTORIES)
+  get_target_property(sources ${target} SOURCES)
+  list(FILTER directories EXCLUDE REGEX "[$]<")
+  list(FILTER sources INCLUDE REGEX "[.](cc|cpp)$")
+
+  set(headers "")
+  foreach(header ${ARGN})
+    find_file(found ${header} PATHS ${directories} NO_DEFAULT_PATH NO_CACHE)
+    if(found)
+      list(APPEND headers ${header})
+    endif()
+    unset(found)
+  endforeach()
+
+  # What is generated is not there yet.  Flags of its own make the compiler
+  # refuse a header that was precompiled without them
+  set(readable "")
+  set(left_out "")
+  foreach(source ${sources})
+    cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${source_dir}
+               OUTPUT_VARIABLE path)
+    set(flags "")
+    foreach(property COMPILE_FLAGS COMPILE_OPTIONS COMPILE_DEFINITIONS)
+      get_property(value SOURCE ${path} TARGET_DIRECTORY ${target}
+                   PROPERTY ${property})
+      string(APPEND flags "${value}")
+    endforeach()
+    if(EXISTS ${path} AND flags STREQUAL "")
+      list(APPEND readable ${path})
+    else()
+      list(APPEND left_out ${path})
+    endif()
+  endforeach()
+  list(LENGTH readable count)
+  if(headers STREQUAL "" OR count LESS 5)
+    return()
+  endif()
+
+  list(TRANSFORM directories PREPEND "--include=" OUTPUT_VARIABLE includes)
+  list(TRANSFORM headers PREPEND "--header=" OUTPUT_VARIABLE named)
+  execute_process(
+    COMMAND ${PRECOMPILE_PYTHON} ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/precompile.py
+            ${includes} ${named} ${readable}
+    OUTPUT_VARIABLE objections RESULT_VARIABLE status)
+  if(status)
+    message(FATAL_ERROR "precompile.py failed for ${target}; see above")
+  endif()
+  string(REGEX REPLACE "\n$" "" objections "${objections}")
+  string(REPLACE "\n" ";" objections "${objections}")
+  foreach(line ${objections})
+    string(REGEX REPLACE "\t.*" "" path "${line}")
+    list(APPEND left_out ${path})
+    message(STATUS "not with precompiled headers: ${line}")
+  endforeach()
+  set_property(SOURCE ${left_out} TARGET_DIRECTORY ${target}
+               PROPERTY SKIP_PRECOMPILE_HEADERS ON)
+
+  list(TRANSFORM headers REPLACE "(.+)"
+       "$<$<COMPILE_LANGUAGE:CXX>:<\\1$<ANGLE-R>>")
+  target_precompile_headers(${target} PRIVATE ${headers})
+  # ccache has to see which precompiled header a file uses
+  target_compile_options(${target} PRIVATE
+    $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
+  list(LENGTH left_out count)
+  message(STATUS "precompiled headers for ${target}, ${count} files without")
+endfunction()
+
+# all_targets(VARIABLE DIRECTORY): the targets of a directory and of those in it
+function(all_targets variable directory)
+  get_property(targets DIRECTORY ${directory} PROPERTY BUILDSYSTEM_TARGETS)
+  get_property(below DIRECTORY ${directory} PROPERTY SUBDIRECTORIES)
+  foreach(subdirectory ${below})
+    all_targets(more ${subdirectory})
+    list(APPEND targets ${more})
+  endforeach()
+  set(${variable} "${targets}" PARENT_SCOPE)
+endfunction()
+
+# The target server_and_client: what runs it, creates its data directory, and connects
+function(add_server_target)
+  add_custom_target(server_and_client)
+  set(programs mariadbd mariadb mariadb-admin my_print_defaults resolveip)
+  all_targets(targets ${CMAKE_SOURCE_DIR})
+  foreach(target ${targets})
+    get_target_property(type ${target} TYPE)
+    get_target_property(source_dir ${target} SOURCE_DIR)
+    get_target_property(not_in_all ${target} EXCLUDE_FROM_ALL)
+    cmake_path(GET source_dir FILENAME directory)
+    # Plugins, and the generated SQL and scripts of mariadb-install-db
+    if((NOT not_in_all) AND
+       ((type STREQUAL MODULE_LIBRARY) OR (target IN_LIST programs) OR
+        (directory STREQUAL auth_pam) OR
+        ((type STREQUAL UTILITY) AND (directory MATCHES "^(scripts|share)$"))))
+      add_dependencies(server_and_client ${target})
+    endif()
+  endforeach()
+endfunction()
+
+function(quick_build)
+  set(sql mariadb.h sql_priv.h unireg.h sql_class.h)
+  precompile(sql ${sql})
+  precompile(wsrep ${sql})
+  precompile(perfschema my_global.h sql_class.h)
+  precompile(innobase univ.i buf0buf.h dict0dict.h row0mysql.h btr0btr.h)
+  add_server_target()
+endfunction()
+
+if(PROJECT_IS_TOP_LEVEL)
+  # Functions and lines, which stacks in gdb and perf consist of, but no types
+  # and local variables: a sixth of the compiler's time
+  add_compile_options($<$<CONFIG:RelWithDebInfo>:-g1>)
+  # All targets are known at the end of the topmost directory
+  cmake_language(DEFER DIRECTORY ${CMAKE_SOURCE_DIR} CALL quick_build)
+endif()
