@@ -39,8 +39,8 @@ import subprocess
 import sys
 import tempfile
 
-FOLDERS = ("include", "mysys", "sql", "storage", "mysql-test", "unittest",
-           "plugin")
+FOLDERS = ("include", "libmysqld", "mysys", "sql", "storage", "mysql-test",
+           "unittest", "plugin")
 REPLACED = ("sql/table_cache.cc", "sql/table_cache.h")
 IGNORED = re.compile(r"(\.orig|\.rej|\.reject|~|\.pyc)$|(^|/)__pycache__(/|$)")
 MAX_CONTEXT = 12                # lines; more means that the hunk is misplaced

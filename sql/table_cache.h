@@ -4,8 +4,9 @@
 
 /**
   @file
-  Interface of the table definition cache (tdc_*: TABLE_SHAREs) and of the
-  table cache (tc_*: TABLEs). table_cache.cc tells how they work.
+  Interface of the table definition cache (tdc_*: TABLE_SHAREs; see
+  table_def_cache.cc) and of the table cache (tc_*: TABLEs; see
+  table_cache.cc).
 */
 
 #include "my_atomic_wrapper.h"
@@ -36,11 +37,11 @@ struct TDC_element
   /** NULL: being opened, or gone. Written under LOCK_table_share. */
   TABLE_SHARE *share;
 
-  /** Protects all that follows, except for next and prev. */
+  /** Protects all that follows, except where something else is said. */
   mysql_mutex_t LOCK_table_share;
   /** Signalled when ref_count, all_tables_refs or m_flush_tickets go down. */
   mysql_cond_t COND_release;
-  /** Links of the list of unused shares; protected by LOCK_unused_shares. */
+  /** Links of unused_shares. Protected by LOCK_unused_shares. */
   TDC_element *next, **prev;
   /** TABLEs of this share, and others who need it to stay. */
   uint ref_count;
@@ -52,6 +53,13 @@ struct TDC_element
   All_share_tables_list all_tables;
   /** Length of all_tables. */
   uint open_tables;
+  /**
+    Is this in unused_shares? To write it, a thread holds LOCK_unused_shares and
+    LOCK_table_share; to read it, one of them.
+  */
+  bool unused;
+  /** Has the share been used since it joined unused_shares? */
+  bool used_again;
   /** Requests for a TABLE of this share that found none free. */
   ulonglong misses;
   /** TABLEs of this share that had to make room for others. */
@@ -66,7 +74,7 @@ struct TDC_element
 };
 
 
-/** What tc_get_share_info() tells of a share. */
+/** What tc_get_share_info() knows of a share. */
 
 struct TC_share_info
 {

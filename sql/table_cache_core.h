@@ -18,82 +18,93 @@
   - free: it has no user, and it is in two lists of one shard: the list of its
     share's free objects there (a Slot) and the shard's LRU list.
 
-  add(), acquire(), release(), evict(), purge() and forget() are all the ways
-  from one state to another:
-
            add()      -----> used -- release() --> free
                               ^ ^                  | | |
                               | '--- acquire() ----' | |
      to be closed:            '---- evict() ---------' '-- purge() --> none
      forget() or release()
 
-  An object that is to be closed has left the count and the lists. The caller
-  closes it when it holds no lock.
+  The caller closes an object when it has left the count and the lists, and
+  while it holds no lock.
 
   Shards
   ------
-  A shard serves the CPUs that are mapped to it. A thread releases to the
-  shard of the CPU on which it runs, and takes what was released there last:
-  that object is the warmest one in this CPU's cache. Which CPU it is may
-  change at any moment. That costs warmth, never correctness: a shard is a
-  place, and every place is protected by its own mutex.
+  A thread releases to the shard of the CPU on which it runs, and acquires what
+  was released there last: that object is the warmest one in this CPU's cache.
+  The CPU may change at any moment. That costs warmth, never correctness: a
+  shard is a place, and each place has its own mutex. lock_own() and lock_any()
+  say what a thread does when that mutex is taken.
 
-  A thread that finds the mutex of its shard taken spins, for the holder works
-  on another CPU of the shard, and is about to be done. Not so where each CPU
-  has a shard of its own: there the holder has most likely been preempted, and
-  runs again only when those have run that the scheduler puts before it. So a
-  thread goes to another shard instead. It waits for a mutex only if all shards
-  are busy, or if the others have no object for it.
-
-  A share has a word of hints, one bit per shard. The bit of a shard is set
-  and cleared only under that shard's mutex, and whenever that mutex is free,
+  Hints
+  -----
+  A share has a word with one bit for each shard; see Table_cache_hints. The
+  bit of a shard changes only under that shard's mutex, and whenever that mutex
+  is free,
 
       bit clear  =>  the share has no free object in this shard.
 
-  A set bit only means "look there": it is left set when the last object is
-  taken, so that the usual pair of acquire and release reads the word and
-  never writes it. Who looks and finds nothing clears the bit. acquire() gives
-  up only after it has seen the whole word as zero in one load. At that moment
-  no shard had a free object of this share, so a miss never happens while one
-  is free somewhere.
+  acquire() gives up only after it has read the whole word as zero in one load.
+  At that moment no shard had a free object of this share, so a miss never
+  happens while one is free somewhere, and a miss locks nothing.
+
+  Whoever empties a slot clears the bit, with one exception: a thread that takes
+  the last object from the shard of its own CPU. It will bring the object back
+  soon, so the usual pair of acquire and release reads the word and never writes
+  it. Such a bit is stale until then. A thread that follows it and finds nothing
+  clears it.
+
+  So, counted in mutexes: a hit takes two (acquire, release), and so does a
+  hit that takes the object from another shard, and so does a miss (evict,
+  release).
 
   Order
   -----
-  Every release is stamped by a clock that all CPUs share (the time stamp
-  counter where there is one). A shard's LRU list is in the order of its
-  stamps: release() makes them ascend. Each shard publishes a lower bound of
-  them: it is the stamp of the oldest object, or was that until the object was
-  acquired. Usually, acquire and release leave it alone. evict() reads all the
-  bounds and locks the shard with the least one. If it is the stamp of the front
-  of the shard's list, then this is the object released longest ago on the whole
-  server. Else it raises the bound to that stamp, and looks again.
+  A clock that all CPUs share (the time stamp counter, where there is one)
+  stamps every release. A shard's LRU list is in the order of its stamps. Each
+  shard publishes a bound: the stamp of its oldest object, or a lower one if
+  that object has been acquired since, or NONE. acquire() never writes a bound;
+  release() writes it only if it is NONE. evict() reads all bounds and locks the
+  shard with the least one. If the bound is the stamp of the shard's oldest
+  object, then this is the object released longest ago on the whole server. Else
+  evict() raises the bound to that stamp, and looks again.
 
   An object that is released as "first to be evicted" goes to the front, with a
   stamp that is less than any time.
 
   The count
   ---------
-  "count" is the number of objects, used and free. It is written by those who
-  open and close, and only read by release(). Once everybody is at rest,
+  "count" is the number of objects, used and free. add() raises it, and then its
+  caller evicts one object if the limit is exceeded. release() only reads it,
+  and its caller evicts one object if the limit is exceeded. So no statement pays
+  for more than it did itself. A thread that lowers the limit evicts until the
+  limit is kept. Once everybody is at rest,
 
-      count <= limit, or no object is free.
+      count <= limit, or no object is free,
+
+  because of this invariant: of the number of free objects and the number of
+  objects beyond the limit, the lesser is not more than the number of evictions
+  that threads still have to do. (1) add() raises the second number by one, and
+  owes one eviction. (2) release() raises the first by one, and owes one if the
+  second is not zero. (3) An eviction lowers both, and pays one debt. (4) evict()
+  gives up if it reads that the limit is kept. (5) evict() gives up if it has
+  read all bounds as NONE and the count has not fallen meanwhile. Each shard was
+  empty when its bound was read, so every object that is free now was brought by
+  a later release(). That release() stores a bound before it reads the count,
+  and evict() reads the bound after the count was raised or the limit lowered,
+  all of it sequentially consistent. So that release() saw that the limit was
+  exceeded, and owes an eviction. It may have paid already with an object from a
+  shard whose bound was not read yet: then the count has fallen, and evict()
+  looks again, unless an add() has raised it again, which owes one, too.
 
   An object leaves the count together with the lists, under the shard's mutex,
-  so the count is never less than the number of objects. evict() takes one from
-  it when it has the victim in hand and only if the limit is exceeded then: not
-  one too many is evicted. Before evict() gives up although the limit is
-  exceeded, it looks into every shard under its mutex. release() reads count
-  and limit under the same mutex after it has added its object. So either the
-  evicting thread finds the object, or the releasing one sees that the limit is
-  exceeded, and evicts. That holds for a limit that changes, too, if who
-  changes it calls evict() afterwards.
+  so the count is never less than the number of objects.
 
   Flush
   -----
   The owner of a share marks it as flushed and then calls purge(), which takes
   the mutex of every shard. release() reads the mark under its shard's mutex.
   So either purge() finds the object, or release() sees the mark and tells its
-  caller to close.
+  caller to close it.
 
   Locks
   -----
@@ -106,97 +117,48 @@
 #include "my_cpu.h"
 #include "mysql/psi/mysql_thread.h"
 #include "sql_plist.h"
-#include <my_rdtsc.h>
+#include "table_cache_machine.h"
 #include <atomic>
 #include <new>
 
-#ifdef __linux__
-#include <sched.h>
-#ifdef __has_include
-#if __has_include(<sys/rseq.h>)
-#include <sys/rseq.h>
-#ifdef RSEQ_SIG                 /* else the C library does not register it */
-#define TABLE_CACHE_HAVE_RSEQ
-#endif
-#endif
-#endif
-#endif
 
+/**
+  In which shards a share may have free objects.
 
-/** CPUs and clock of this machine, for the class below. */
+  The bit of a shard is written only by a thread that holds the shard's mutex.
+  Any thread reads the word at any time.
+*/
 
-struct Table_cache_machine
+class Table_cache_hints
 {
-  /** CPUs beyond are mapped like those before. */
-  static constexpr uint MAX_CPUS= 1024;
+  std::atomic<ulonglong> word;
+  static ulonglong bit(uint shard) { return 1ULL << shard; }
 
-  /** Number of the CPU that runs this thread, which may change at any time. */
-  static uint cpu()
+public:
+  /** As many shards as the word has bits. */
+  static constexpr uint MAX= 64;
+
+  void init() { word.store(0, std::memory_order_relaxed); }
+
+  /** All bits, as they were at one moment. */
+  ulonglong read() const { return word.load(std::memory_order_acquire); }
+
+  static bool has(ulonglong hints, uint shard) { return hints & bit(shard); }
+  /** In what a thread has read: it has been there. */
+  static void forget(ulonglong *hints, uint shard) { *hints&= ~bit(shard); }
+
+  /** The share has got a free object in this shard. */
+  void set(uint shard)
   {
-#ifdef __linux__
-#ifdef TABLE_CACHE_HAVE_RSEQ
-    /* The kernel keeps the number up to date here: one load, and no call. */
-    int cpu_id= *reinterpret_cast<volatile const int*>
-      (static_cast<const char*>(__builtin_thread_pointer()) + __rseq_offset +
-       offsetof(struct rseq, cpu_id));
-    if (likely(cpu_id >= 0))
-      return cpu_id;
-#endif
-    int cpu_no= sched_getcpu();
-    return cpu_no < 0 ? 0 : cpu_no;
-#else
-    /* Not known: deal the threads out, like MariaDB deals out connections. */
-    static std::atomic<uint> threads;
-    static thread_local uint number= threads.fetch_add(1);
-    return number;
-#endif
+    if (!(word.load(std::memory_order_relaxed) & bit(shard)))
+      word.fetch_or(bit(shard), std::memory_order_release);
   }
 
-  /** A clock that all CPUs share. It has no unit. */
-  static ulonglong now()
+  /** The share has no free object in this shard. */
+  void clear(uint shard)
   {
-#if MY_TIMER_ROUTINE_CYCLES
-    return my_timer_cycles();
-#else
-    return my_interval_timer();
-#endif
-  }
-
-  /**
-    Deal out the CPUs that this process may use to shards.
-
-    Each shard gets CPUs with consecutive numbers: on most machines these share
-    more of their caches than others do.
-
-    @param max_shards         upper bound
-    @param[out] map           shard of each of MAX_CPUS CPUs
-    @param[out] one_cpu_each  no two CPUs have the same shard
-    @return number of shards
-  */
-  static uint map_cpus(uint max_shards, uchar *map, bool *one_cpu_each)
-  {
-    uint cpus= MY_MAX(my_getncpus(), 1), n= MY_MIN(max_shards, cpus);
-#ifdef __linux__
-    cpu_set_t set;
-    if (!sched_getaffinity(0, sizeof(set), &set))
-    {
-      cpus= CPU_COUNT(&set);
-      n= MY_MIN(max_shards, cpus);
-      *one_cpu_each= n == cpus;
-      for (uint cpu_no= 0, seen= 0; cpu_no < MAX_CPUS; cpu_no++)
-      {
-        /* A CPU that may be added later joins its neighbour. */
-        map[cpu_no]= (uchar) (MY_MIN(seen, cpus - 1) * n / cpus);
-        if (cpu_no < CPU_SETSIZE && CPU_ISSET(cpu_no, &set))
-          seen++;
-      }
-      return n;
-    }
-#endif
-    *one_cpu_each= n == cpus;
-    for (uint cpu_no= 0; cpu_no < MAX_CPUS; cpu_no++)
-      map[cpu_no]= (uchar) (cpu_no % n);
-    return n;
+    if (word.load(std::memory_order_relaxed) & bit(shard))
+      word.fetch_and(~bit(shard), std::memory_order_release);
   }
 };
 
@@ -214,29 +176,43 @@ template <class Object, class Links> struct Table_cache_share
 {
   typedef I_P_List<Object, Links> Free_list;
 
-  /**
-    The share in one shard. Protected by the shard's mutex.
-
-    Acquire and release write only one counter each.
-  */
+  /** The share in one shard. Threads that hold the shard's mutex write it. */
   struct Slot
   {
-    Free_list free;                     /**< front: released last */
-    ulonglong hits;                     /**< objects acquired here */
-    uint32 released;                    /**< objects released here, and how */
-    uint32 removed;                     /**< many left other than by acquire */
-    /** When an object was released that is not at the front: 0 or clock. */
-    ulonglong last_release;
+    /** Needs the shard's mutex. Front: released last. */
+    Free_list free;
+    /**
+      Objects acquired here in this life of the share, and the clock of the
+      last release, 0 if there was none. reset_share() writes them, too: then
+      the share has no object, so nobody else does. Any thread reads them.
+    */
+    std::atomic<ulonglong> hits, last_release;
+    /** Objects that joined and left the list, ever. Any thread reads them. */
+    std::atomic<uint32> joined, left;
 
-    /** Number of free objects. */
-    uint32 elements() const { return released - (uint32) hits - removed; }
+    /**
+      Number of free objects: exact with the shard's mutex. Without, it may be
+      wrong by what other threads do meanwhile, but is not negative.
+    */
+    uint32 elements() const
+    {
+      uint32 n= joined.load(std::memory_order_relaxed) -
+                left.load(std::memory_order_relaxed);
+      return (int32) n < 0 ? 0 : n;
+    }
+
+    /** Add one, with the shard's mutex: no atomic addition is needed. */
+    template <class T> static void count(std::atomic<T> &counter)
+    {
+      counter.store(counter.load(std::memory_order_relaxed) + 1,
+                    std::memory_order_relaxed);
+    }
   };
 
-  /** Bit i: may have free objects in shard i. Written under its mutex. */
-  std::atomic<ulonglong> hints;
+  Table_cache_hints hints;
   /**
     One per shard. NULL to begin with, set once, under the shard's mutex; then
-    it stays. What it points to needs the mutex.
+    it stays.
   */
   std::atomic<Slot*> slots[1];
 };
@@ -249,13 +225,17 @@ template <class Object, class Links> struct Table_cache_share
     A::Share_links             I_P_List adapter: links of the list in a Slot
     A::Lru_links               I_P_List adapter: links of a shard's LRU list
     A::share(Object*)          the share's part in this cache
-    A::stamp(Object*)          a place for the stamp of a free object
+    A::stamp(const Object*), A::set_stamp(Object*, ulonglong)
+                               the stamp of a free object
     A::place(Object*)          a place for the shard of a free object, for
                                check() in debug builds only
     A::user(Object*)           the user, NULL if the object is free
     A::set_user(Object*, User*)
-    A::cpu()                   number of the CPU that runs this thread
-    A::now()                   the clock
+    A::cpu(), A::now(), A::locked(), A::has_read_bound()
+                               see Table_cache_machine
+
+  Limits are given as an object that converts to ulong, each time with
+  sequentially consistent order; see "The count".
 */
 
 template <class A> class Table_cache_core
@@ -264,8 +244,7 @@ public:
   typedef typename A::Object Object;
   typedef typename A::User User;
 
-  /** As many as a word of hints has bits. */
-  static constexpr uint MAX_SHARDS= 64;
+  static constexpr uint MAX_SHARDS= Table_cache_hints::MAX;
   static constexpr uint MAX_CPUS= Table_cache_machine::MAX_CPUS;
 
   typedef Table_cache_share<Object, typename A::Share_links> Share;
@@ -285,7 +264,7 @@ public:
 private:
   /** Stamp of an object that is first to be evicted. */
   static constexpr ulonglong FIRST= 0;
-  /** What a shard without free objects publishes as the stamp of its oldest. */
+  /** The bound of a shard without free objects. */
   static constexpr ulonglong NONE= ~0ULL;
 
   struct Block
@@ -296,6 +275,7 @@ private:
     Slot slots[SLOTS];
   };
 
+  /** All methods but lock() and trylock() need the mutex. */
   struct alignas(2 * CPU_LEVEL1_DCACHE_LINESIZE) Shard
   {
     /** Protects all of the shard, and what the @file comment says. */
@@ -312,32 +292,93 @@ private:
     uint number;
     /** Memory for slots. */
     Block *blocks;
-    /** Not more than any stamp in lru; written under mutex, read by evict(). */
-    std::atomic<ulonglong> oldest;
+    /**
+      The shard's bound, an element of Table_cache_core::bounds. The thread
+      that holds the mutex writes it. Threads that evict read it without.
+    */
+    std::atomic<ulonglong> *bound;
 
-    void lock() { mysql_mutex_lock(&mutex); }
+    void lock() { mysql_mutex_lock(&mutex); A::locked(); }
     /** @return true if locked */
-    bool trylock() { return !mysql_mutex_trylock(&mutex); }
+    bool trylock()
+    {
+      if (mysql_mutex_trylock(&mutex))
+        return false;
+      A::locked();
+      return true;
+    }
     void unlock() { mysql_mutex_unlock(&mutex); }
 
-    /** @return stamp of the oldest object */
-    ulonglong publish_oldest()
+    Slot *slot(Share *share) const
+    { return share->slots[number].load(std::memory_order_relaxed); }
+
+    /** Take an object of this share, for a thread of this shard's CPU. */
+    Object *take(Share *share, User *user)
     {
-      Object *front= lru.front();
-      ulonglong stamp= front ? A::stamp(front) : NONE;
-      oldest.store(stamp, std::memory_order_release);
-      return stamp;
+      Slot *s= slot(share);
+      if (Object *object= s ? s->free.pop_front() : NULL)
+      {
+        taken(s, object, user);
+        return object;
+      }
+      share->hints.clear(number);
+      return NULL;
     }
 
-    /** The object, which is not acquired, has left the slot: note its time. */
-    static void removed(Slot *slot, Object *object)
+    /** Take an object of this share, for a thread of another shard's CPU. */
+    Object *take_remote(Share *share, User *user)
     {
-      slot->removed++;
-      set_if_bigger(slot->last_release, A::stamp(object));
+      Slot *s= slot(share);
+      Object *object= s ? s->free.pop_front() : NULL;
+      if (object)
+      {
+        taken(s, object, user);
+        remote_hits++;
+      }
+      if (!s || s->free.is_empty())
+        share->hints.clear(number);
+      return object;
     }
 
-    /** The object joins both lists, as the last or the first to be evicted. */
-    void link(Object *object, Slot *slot, ulonglong now, bool evict_first)
+    /** The front of the LRU list leaves both lists: it is evicted. */
+    Object *take_oldest(User *user)
+    {
+      Object *object= lru.front();
+      Share *share= A::share(object);
+      Slot *s= slot(share);
+      assert_free(object);
+      lru.remove(object);
+      s->free.remove(object);
+      Slot::count(s->left);
+      if (s->free.is_empty())
+        share->hints.clear(number);
+      raise_bound();
+      A::set_user(object, user);
+      evictions++;
+      return object;
+    }
+
+    /** All objects of this share leave both lists, and the cache. */
+    uint take_all(Share *share, Free_list *out)
+    {
+      uint n= 0;
+      if (Slot *s= slot(share))
+      {
+        while (Object *object= s->free.pop_front())
+        {
+          lru.remove(object);
+          Slot::count(s->left);
+          out->push_front(object);
+          n++;
+        }
+      }
+      share->hints.clear(number);
+      return n;
+    }
+
+    /** An object joins both lists, as the last or the first to be evicted. */
+    void put(Object *object, Share *share, Slot *s, ulonglong now,
+             bool evict_first)
     {
       /*
         The clocks of two CPUs may differ a little, and the mutex may have
@@ -347,24 +388,43 @@ private:
       if (now <= last_stamp)
         now= last_stamp + 1;
       last_stamp= now;
-      slot->released++;
+      Slot::count(s->joined);
+      s->last_release.store(now, std::memory_order_relaxed);
+      A::set_user(object, NULL);
+      IF_DBUG(A::place(object)= number,);
+      s->free.push_front(object);
       if (unlikely(evict_first))
       {
-        A::stamp(object)= FIRST;
+        now= FIRST;
         lru.push_front(object);
-        slot->free.push_front(object);
-        slot->last_release= now;
-        oldest.store(FIRST, std::memory_order_release);
-        return;
+        bound->store(FIRST);
       }
-      A::stamp(object)= now;
-      lru.push_back(object);
-      slot->free.push_front(object);
-      if (unlikely(oldest.load(std::memory_order_relaxed) == NONE))
-        oldest.store(now, std::memory_order_release);
+      else
+      {
+        lru.push_back(object);
+        if (unlikely(bound->load(std::memory_order_relaxed) == NONE))
+          bound->store(now);
+      }
+      A::set_stamp(object, now);
+      share->hints.set(number);
     }
 
-    Slot *new_slot()
+    /**
+      Let the bound be the stamp of the oldest object again.
+
+      @return that stamp, NONE if there is none
+    */
+    ulonglong raise_bound()
+    {
+      const Object *front= lru.front();
+      ulonglong stamp= front ? A::stamp(front) : NONE;
+      if (bound->load(std::memory_order_relaxed) != stamp)
+        bound->store(stamp, std::memory_order_release);
+      return stamp;
+    }
+
+    /** The slot of a share that has none yet. @return NULL: out of memory */
+    Slot *make_slot(Share *share)
     {
       if (!blocks || blocks->used == Block::SLOTS)
       {
@@ -376,16 +436,52 @@ private:
         block->used= 0;
         blocks= block;
       }
-      Slot *slot= &blocks->slots[blocks->used++];
-      slot->free.empty();
-      slot->hits= slot->last_release= 0;
-      slot->released= slot->removed= 0;
-      return slot;
+      Slot *s= new (&blocks->slots[blocks->used++]) Slot;
+      s->free.empty();
+      s->hits.store(0, std::memory_order_relaxed);
+      s->last_release.store(0, std::memory_order_relaxed);
+      s->joined.store(0, std::memory_order_relaxed);
+      s->left.store(0, std::memory_order_relaxed);
+      share->slots[number].store(s, std::memory_order_release);
+      return s;
     }
+
+  private:
+    void assert_free(Object *object __attribute__((unused))) const
+    {
+      DBUG_ASSERT(A::place(object) == number);
+      DBUG_ASSERT(!A::user(object));
+    }
+
+    /** An object has left its slot, and is to be used. */
+    void taken(Slot *s, Object *object, User *user)
+    {
+      assert_free(object);
+      lru.remove(object);
+      A::set_user(object, user);
+      Slot::count(s->hits);
+      Slot::count(s->left);
+    }
+  };
+
+  /** Holds a shard's mutex, which has been locked, until the end of a block. */
+  class Guard
+  {
+    Shard &shard;
+  public:
+    explicit Guard(Shard &s): shard(s) {}
+    ~Guard() { shard.unlock(); }
+    Guard(const Guard &)= delete;
+    void operator=(const Guard &)= delete;
   };
 
   /** Read by everybody, written by init(). */
   Shard *shards;
+  /**
+    A bound for each shard. They are apart from the shards, whose cache lines
+    every release writes, and close together, because evict() reads them all.
+  */
+  std::atomic<ulonglong> *bounds;
   uint n_shards;
   bool one_cpu_each;
   void *memory;
@@ -399,144 +495,60 @@ private:
   /** The shard of this CPU. */
   Shard &current() const { return *shard_of_cpu[A::cpu() % MAX_CPUS]; }
 
-  /** Lock the shard of this CPU or, if its mutex is taken, maybe another. */
+  uint next(uint i) const { return i + 1 == n_shards ? 0 : i + 1; }
+
+  /*
+    The policy for a shard whose mutex is taken
+    -------------------------------------------
+    If a shard serves several CPUs, the holder works on one of the others and is
+    about to be done: a thread waits for it, and the mutex spins first. If each
+    CPU has a shard of its own, the holder of this CPU's shard has most likely
+    been preempted, and runs again only after those that the scheduler puts
+    before it: so a thread uses any other shard instead that is not busy, and
+    waits only if all are. The mutex of another CPU's shard is held by a thread
+    that runs, like in the first case: it is worth spinning for.
+  */
+
+  /** Lock the shard of this CPU. @return false if another one should be tried */
+  bool lock_own(Shard &own) const
+  {
+    if (likely(own.trylock()))
+      return true;
+    if (one_cpu_each && n_shards > 1)
+      return false;
+    own.lock();
+    return true;
+  }
+
+  /** Lock the shard of this CPU, or another one if that is busy. */
   Shard &lock_any() const
   {
     Shard &own= current();
-    return likely(own.trylock()) ? own : lock_busy(own);
+    return likely(lock_own(own)) ? own : lock_any_other(own);
   }
 
-  ATTRIBUTE_NOINLINE Shard &lock_busy(Shard &own) const
+  ATTRIBUTE_NOINLINE Shard &lock_any_other(Shard &own) const
   {
-    if (one_cpu_each)
+    for (uint i= next(own.number); i != own.number; i= next(i))
     {
-      for (uint i= next(own.number); i != own.number; i= next(i))
-      {
-        if (shards[i].trylock())
-          return shards[i];
-      }
+      if (shards[i].trylock())
+        return shards[i];
     }
     own.lock();
     return own;
-  }
-
-  uint next(uint i) const { return i + 1 == n_shards ? 0 : i + 1; }
-
-
-  /**
-    Take an object of this share from a shard that may have one, and unlock the
-    shard.
-  */
-  Object *take(Share *share, Shard &shard, User *user, bool remote)
-  {
-    const uint i= shard.number;
-    const ulonglong bit= 1ULL << i;
-    Slot *slot= share->slots[i].load(std::memory_order_relaxed);
-    Object *object= slot ? slot->free.pop_front() : NULL;
-    if (likely(object != NULL))
-    {
-      shard.lru.remove(object);
-      DBUG_ASSERT(A::place(object) == i);
-      DBUG_ASSERT(!A::user(object));
-      A::set_user(object, user);
-      slot->hits++;
-      if (unlikely(remote))
-        shard.remote_hits++;
-    }
-    else if (share->hints.load(std::memory_order_relaxed) & bit)
-      share->hints.fetch_and(~bit, std::memory_order_release);
-    shard.unlock();
-    return object;
   }
 
 
   /** Count one object less, unless the limit is not exceeded. */
   template <class Limit> bool uncount_one_over(const Limit &limit)
   {
-    ulong n= count.load(std::memory_order_relaxed);
+    ulong n= count.load();
     do
     {
       if (n <= limit)
         return false;
-    } while (!count.compare_exchange_weak(n, n - 1,
-                                          std::memory_order_relaxed));
+    } while (!count.compare_exchange_weak(n, n - 1));
     return true;
-  }
-
-
-  /**
-    Take the oldest free object of all shards, if the limit is exceeded.
-
-    @return NULL if it is not, or no shard says that it has a free object
-  */
-  template <class Limit> Object *take_oldest(User *user, const Limit &limit)
-  {
-    /*
-      A bound may be too low, and between the look at it and the lock, somebody
-      may have acquired the oldest. Then look again, but not for ever: the
-      bounds are raised once at most, and after that, each time round, others
-      have got what they wanted.
-    */
-    for (uint tries= 3 * n_shards; ; )
-    {
-      ulonglong least= NONE, second= NONE;
-      uint where= 0;
-      for (uint i= 0; i < n_shards; i++)
-      {
-        ulonglong stamp= shards[i].oldest.load(std::memory_order_acquire);
-        if (stamp < least)
-        {
-          second= least;
-          least= stamp;
-          where= i;
-        }
-        else if (stamp < second)
-          second= stamp;
-      }
-      if (least == NONE)
-        return NULL;
-
-      Shard &shard= shards[where];
-      shard.lock();
-      Object *object= shard.lru.front();
-      if (shard.publish_oldest() <= second || (object && !tries))
-      {
-        if (!object || !uncount_one_over(limit))
-        {
-          shard.unlock();
-          return NULL;
-        }
-        Slot *slot= A::share(object)->slots[where].
-          load(std::memory_order_relaxed);
-        DBUG_ASSERT(A::place(object) == where);
-        DBUG_ASSERT(!A::user(object));
-        shard.lru.remove(object);
-        slot->free.remove(object);
-        shard.removed(slot, object);
-        shard.publish_oldest();
-        A::set_user(object, user);
-        shard.evictions++;
-        shard.unlock();
-        return object;
-      }
-      shard.unlock();
-      if (tries)
-        tries--;
-    }
-  }
-
-
-  bool any_free()
-  {
-    for (uint i= 0; i < n_shards; i++)
-    {
-      shards[i].lock();
-      bool any= !shards[i].lru.is_empty();
-      shards[i].unlock();
-      if (any)
-        return true;
-    }
-    return false;
   }
 
 
@@ -546,8 +558,8 @@ private:
     for (uint i= 0; i < n_shards; i++)
     {
       shards[i].lock();
+      Guard guard(shards[i]);
       total+= part(shards[i]);
-      shards[i].unlock();
     }
     return total;
   }
@@ -569,22 +581,23 @@ public:
     n_shards= shards_arg;
     one_cpu_each= one_cpu_each_arg;
     count= 0;
-    if (!(memory= my_malloc(PSI_NOT_INSTRUMENTED,
-                            n_shards * sizeof(Shard) + alignof(Shard),
-                            MYF(MY_WME))))
+    /* The bounds fill whole cache lines of their own behind the shards. */
+    const size_t bounds_size= MY_ALIGN(n_shards * sizeof(*bounds),
+                                       alignof(Shard));
+    if (!(memory= my_malloc(PSI_NOT_INSTRUMENTED, n_shards * sizeof(Shard) +
+                            bounds_size + alignof(Shard), MYF(MY_WME))))
       return true;
     shards= reinterpret_cast<Shard*>
       (MY_ALIGN(reinterpret_cast<size_t>(memory), alignof(Shard)));
+    bounds= reinterpret_cast<std::atomic<ulonglong>*>(shards + n_shards);
     for (uint i= 0; i < n_shards; i++)
     {
       Shard *shard= new (&shards[i]) Shard;
-      /* "Fast" means to spin; see the @file comment. */
-      mysql_mutex_init(key, &shard->mutex,
-                       one_cpu_each ? MY_MUTEX_INIT_SLOW : MY_MUTEX_INIT_FAST);
+      mysql_mutex_init(key, &shard->mutex, MY_MUTEX_INIT_FAST);
       shard->last_stamp= shard->remote_hits= shard->evictions= 0;
       shard->blocks= NULL;
-      shard->oldest= NONE;
       shard->number= i;
+      shard->bound= new (&bounds[i]) std::atomic<ulonglong>(NONE);
     }
     for (uint i= 0; i < MAX_CPUS; i++)
       shard_of_cpu[i]= &shards[map[i]];
@@ -628,40 +641,43 @@ public:
   /** Memory for a share has been allocated. */
   void init_share(Share *share) const
   {
-    share->hints.store(0, std::memory_order_relaxed);
+    share->hints.init();
     for (uint i= 0; i < n_shards; i++)
       share->slots[i].store(NULL, std::memory_order_relaxed);
   }
 
-  /** The share, which has no object, starts a new life. Its slots remain. */
+  /**
+    The share, which has no object, starts a new life. Its slots remain.
+
+    Locks nothing: without objects, no thread but readers of the counters uses
+    the slots.
+  */
   void reset_share(Share *share)
   {
     for (uint i= 0; i < n_shards; i++)
     {
       if (Slot *slot= share->slots[i].load(std::memory_order_acquire))
       {
-        shards[i].lock();
-        DBUG_ASSERT(slot->free.is_empty());
-        slot->hits= slot->last_release= 0;
-        slot->released= slot->removed= 0;
-        shards[i].unlock();
+        slot->hits.store(0, std::memory_order_relaxed);
+        slot->last_release.store(0, std::memory_order_relaxed);
       }
     }
   }
 
-  /** When a slot's share was last released there: 0 or clock. */
-  static ulonglong last_release(const Slot &slot)
+  /**
+    Call f(const Slot &) for each slot of a share, without its shard's mutex:
+    f may read the counters only.
+  */
+  template <class F> void read_slots(Share *share, F f) const
   {
-    const Object *front= slot.free.front();
-    return front ? MY_MAX(A::stamp(const_cast<Object*>(front)),
-                          slot.last_release) : slot.last_release;
+    for (uint i= 0; i < n_shards; i++)
+    {
+      if (Slot *slot= share->slots[i].load(std::memory_order_acquire))
+        f(*slot);
+    }
   }
 
-  /**
-    Look at all slots of a share, one after the other.
-
-    While locked (one shard at a time): f(const Slot &)
-  */
+  /** The same, while the mutex of the slot's shard is locked. For debugging. */
   template <class F> void each_slot(Share *share, F f)
   {
     for (uint i= 0; i < n_shards; i++)
@@ -669,8 +685,8 @@ public:
       if (Slot *slot= share->slots[i].load(std::memory_order_acquire))
       {
         shards[i].lock();
+        Guard guard(shards[i]);
         f(*slot);
-        shards[i].unlock();
       }
     }
   }
@@ -679,16 +695,17 @@ public:
   /**
     Count a new object, which has a user.
 
+    If the limit is exceeded then, the caller must evict() once.
+
     @return number of objects before
   */
-  ulong add() { return count.fetch_add(1, std::memory_order_relaxed); }
+  ulong add() { return count.fetch_add(1); }
 
 
   /** An object in use will be closed: count it no more. */
   void forget()
   {
-    ulong before __attribute__((unused))=
-      count.fetch_sub(1, std::memory_order_relaxed);
+    ulong before __attribute__((unused))= count.fetch_sub(1);
     DBUG_ASSERT(before);
   }
 
@@ -702,54 +719,51 @@ public:
   */
   Object *acquire(Share *share, User *user)
   {
-    /* Mostly it is here: then hints need not even be read. */
     Shard &own= current();
-    if (likely(own.trylock()))
+    const ulonglong hints= share->hints.read();
+    if (likely(Table_cache_hints::has(hints, own.number)) && lock_own(own))
     {
-      if (Object *object= take(share, own, user, false))
+      Guard guard(own);
+      if (Object *object= own.take(share, user))
         return object;
     }
-    else if (one_cpu_each)
-    {
-      if (Object *object= acquire_not_busy(share, user, own))
-        return object;
-    }
+    else if (!hints)
+      return NULL;
     return acquire_anywhere(share, user, own);
   }
 
 private:
-  /** Look into those other shards with a hint that are not busy. */
-  ATTRIBUTE_NOINLINE Object *acquire_not_busy(Share *share, User *user,
+  /**
+    Get a free object of a share from one of the shards that have a hint.
+
+    Goes round twice for each reading of the hints: it passes shards by that
+    are busy, and then waits for them.
+  */
+  ATTRIBUTE_NOINLINE Object *acquire_anywhere(Share *share, User *user,
                                               Shard &own)
   {
-    const ulonglong hints= share->hints.load(std::memory_order_acquire);
-    for (uint i= next(own.number); i != own.number; i= next(i))
+    while (ulonglong hints= share->hints.read())
     {
-      if ((hints & (1ULL << i)) && shards[i].trylock())
+      for (bool wait : { false, true })
       {
-        if (Object *object= take(share, shards[i], user, true))
-          return object;
-      }
-    }
-    return NULL;
-  }
-
-  /** Look into all shards with a hint, beginning with this CPU's. */
-  Object *acquire_anywhere(Share *share, User *user, Shard &own)
-  {
-    while (ulonglong hints= share->hints.load(std::memory_order_acquire))
-    {
-      uint i= own.number;
-      do
-      {
-        if (hints & (1ULL << i))
+        uint i= own.number;
+        do
         {
-          shards[i].lock();
-          if (Object *object= take(share, shards[i], user, i != own.number))
+          Shard &shard= shards[i];
+          if (!Table_cache_hints::has(hints, i))
+            continue;
+          if (wait)
+            shard.lock();
+          else if (!shard.trylock())
+            continue;
+          Guard guard(shard);
+          Object *object= &shard == &own ? shard.take(share, user) :
+                                           shard.take_remote(share, user);
+          if (object)
             return object;
-        }
-        i= next(i);
-      } while (i != own.number);
+          Table_cache_hints::forget(&hints, i);
+        } while ((i= next(i)) != own.number);
+      }
     }
     return NULL;
   }
@@ -769,53 +783,91 @@ public:
     @param limit        how many objects may be cached; may change meanwhile
 
     Unless the result is TO_BE_CLOSED, others may have acquired or evicted the
-    object when this returns.
+    object when this returns. If it is IS_FREE_OVER_LIMIT, the caller must
+    evict() once.
   */
   template <class Mark, class Limit>
   Released release(Object *object, bool evict_first, const Mark &flushed,
                    const Limit &limit)
   {
     Share *share= A::share(object);
-    Shard &shard= lock_any();
-    ulonglong now= A::now();
-    const uint i= shard.number;
-    const ulonglong bit= 1ULL << i;
-    Slot *slot= share->slots[i].load(std::memory_order_relaxed);
-    if (unlikely(!slot) && (slot= shard.new_slot()))
-      share->slots[i].store(slot, std::memory_order_release);
-    if (unlikely(flushed || !slot))
     {
-      shard.unlock();
+      Shard &shard= lock_any();
+      Guard guard(shard);
+      Slot *slot= shard.slot(share);
+      if (likely(!flushed) &&
+          (likely(slot != NULL) || (slot= shard.make_slot(share))))
+      {
+        shard.put(object, share, slot, A::now(), evict_first);
+        share= NULL;
+      }
+    }
+    if (unlikely(share != NULL))
+    {
       forget();
       return TO_BE_CLOSED;
     }
-    A::set_user(object, NULL);
-    IF_DBUG(A::place(object)= i,);
-    shard.link(object, slot, now, evict_first);
-    if (!(share->hints.load(std::memory_order_relaxed) & bit))
-      share->hints.fetch_or(bit, std::memory_order_release);
-    bool over= count.load(std::memory_order_relaxed) > limit;
-    shard.unlock();
-    return over ? IS_FREE_OVER_LIMIT : IS_FREE;
+    /*
+      Whether another thread that evicts has seen our object is settled by the
+      order of this and of put(), so no mutex is needed; see "The count".
+    */
+    return count.load() > limit ? IS_FREE_OVER_LIMIT : IS_FREE;
   }
 
 
   /**
     Take the object that was released longest ago, if the limit is exceeded.
 
-    Call it until it returns NULL, and close what it returns. The object is
-    used, by the caller, and not counted.
+    The caller closes what this returns. The object is used, by the caller, and
+    not counted. Reads the bounds of all shards, and locks one shard more than
+    have a bound that is too low.
+
+    @return NULL if the limit is not exceeded, or no object is free
   */
   template <class Limit> Object *evict(User *user, const Limit &limit)
   {
-    while (count.load(std::memory_order_relaxed) > limit)
+    /*
+      A bound may be too low, and between the look at it and the lock, somebody
+      may have acquired the oldest. Then look again. After some rounds, in each
+      of which others have got what they wanted, the oldest of a shard will do.
+    */
+    for (uint tries= 3 * n_shards; ; )
     {
-      if (Object *object= take_oldest(user, limit))
-        return object;
-      if (!any_free())
-        break;
+      const ulong before= count.load();
+      if (before <= limit)
+        return NULL;
+      ulonglong least= NONE, second= NONE;
+      uint where= 0;
+      for (uint i= 0; i < n_shards; i++)
+      {
+        ulonglong stamp= bounds[i].load();
+        A::has_read_bound(i);
+        if (stamp < least)
+        {
+          second= least;
+          least= stamp;
+          where= i;
+        }
+        else if (stamp < second)
+          second= stamp;
+      }
+      if (least == NONE)
+      {
+        /* Whoever evicted meanwhile may have left us an object; "The count" */
+        if (count.load() < before)
+          continue;
+        return NULL;
+      }
+
+      Shard &shard= shards[where];
+      shard.lock();
+      Guard guard(shard);
+      least= shard.raise_bound();
+      if (least != NONE && (least <= second || !tries))
+        return uncount_one_over(limit) ? shard.take_oldest(user) : NULL;
+      if (tries)
+        tries--;
     }
-    return NULL;
   }
 
 
@@ -828,27 +880,15 @@ public:
   */
   void purge(Share *share, bool flushed, Free_list *out)
   {
-    ulonglong hints= share->hints.load(std::memory_order_acquire);
+    const ulonglong hints= share->hints.read();
     for (uint i= 0; i < n_shards; i++)
     {
-      if (!flushed && !(hints & (1ULL << i)))
+      if (!flushed && !Table_cache_hints::has(hints, i))
         continue;
-      Shard &shard= shards[i];
-      uint n= 0;
-      shard.lock();
-      if (Slot *slot= share->slots[i].load(std::memory_order_relaxed))
-      {
-        while (Object *object= slot->free.pop_front())
-        {
-          shard.lru.remove(object);
-          shard.removed(slot, object);
-          out->push_front(object);
-          n++;
-        }
-      }
-      if (n)
-        count.fetch_sub(n, std::memory_order_relaxed);
-      shard.unlock();
+      shards[i].lock();
+      Guard guard(shards[i]);
+      if (uint n= shards[i].take_all(share, out))
+        count.fetch_sub(n);
     }
   }
 
@@ -859,7 +899,7 @@ public:
     Every free object is in the LRU list of one shard and in the slot of its
     share there, has no user, and knows its place; slots and LRU list hold the
     same number of objects; the hint of a share with free objects is set; the
-    stamps ascend, and not more than the least one is published.
+    stamps ascend, and the bound is not more than the least one.
 
     While locked (one shard at a time): walk all lists of the shard. For
     debugging and tests.
@@ -871,18 +911,16 @@ public:
     for (uint i= 0; i < n_shards; i++)
     {
       shards[i].lock();
-      const char *wrong= check(i);
-      shards[i].unlock();
-      if (wrong)
+      Guard guard(shards[i]);
+      if (const char *wrong= check(shards[i]))
         return wrong;
     }
     return NULL;
   }
 
 private:
-  const char *check(uint i)
+  const char *check(Shard &shard)
   {
-    Shard &shard= shards[i];
     ulonglong stamp= 0;
     size_t in_lru= 0, in_slots= 0;
 
@@ -891,18 +929,18 @@ private:
     {
       if (A::user(object))
         return "an object in an LRU list has a user";
-      if (IF_DBUG(A::place(object) != i, false))
+      if (IF_DBUG(A::place(object) != shard.number, false))
         return "an object in an LRU list belongs to another shard";
       if (A::stamp(object) < stamp)
         return "an LRU list is not sorted";
       stamp= A::stamp(object);
-      if (!(A::share(object)->hints & (1ULL << i)))
+      if (!Table_cache_hints::has(A::share(object)->hints.read(), shard.number))
         return "a hint is clear though there is a free object";
       in_lru++;
     }
     if (stamp > shard.last_stamp)
       return "a stamp is later than the last release";
-    if (in_lru && shard.oldest > A::stamp(shard.lru.front()))
+    if (*shard.bound > (in_lru ? A::stamp(shard.lru.front()) : NONE))
       return "a shard publishes more than the stamp of its oldest object";
 
     for (Block *block= shard.blocks; block; block= block->next)
@@ -916,9 +954,9 @@ private:
         {
           if (A::user(object))
             return "an object in a share's free list has a user";
-          if (IF_DBUG(A::place(object) != i, false))
+          if (IF_DBUG(A::place(object) != shard.number, false))
             return "an object in a share's free list is of another shard";
-          if (A::share(object)->slots[i].load() != slot)
+          if (shard.slot(A::share(object)) != slot)
             return "an object is in the free list of another share";
           in_slot++;
         }

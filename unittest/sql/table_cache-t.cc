@@ -18,6 +18,7 @@
 #include "tap.h"
 #include "table_cache_objects.h"
 
+#include <functional>
 #include <list>
 #include <set>
 #include <thread>
@@ -27,11 +28,25 @@
 /* The test says on which CPU a thread runs. The clock has no ties. */
 static thread_local uint test_cpu;
 static std::atomic<ulonglong> test_clock(1);
+/* Mutexes of shards that this thread has locked. */
+static thread_local ulonglong test_locked;
+/* What evict() lets another thread do when it has read the first bound. */
+static std::function<void()> test_meanwhile;
 
 struct Test_machine
 {
   static uint cpu() { return test_cpu; }
   static ulonglong now() { return test_clock.fetch_add(1); }
+  static void locked() { test_locked++; }
+  static void has_read_bound(uint i)
+  {
+    if (i == 0 && test_meanwhile)
+    {
+      std::function<void()> f;
+      f.swap(test_meanwhile);
+      f();
+    }
+  }
 };
 
 typedef Test_access<Test_machine> Access;
@@ -120,7 +135,7 @@ struct Fixture
     delete object;
   }
 
-  /** Evict down to the limit; return how many. */
+  /** Evict down to the limit, like who lowers it; return how many. */
   uint trim()
   {
     uint n= 0;
@@ -150,6 +165,15 @@ struct Fixture
     return object;
   }
 
+  /** Evict one, like a statement that opens or releases. */
+  bool evict_one()
+  {
+    Test_object *object= core.evict(&user, limit);
+    if (object)
+      close(object);
+    return object != NULL;
+  }
+
   /** Release and evict like the server does. Return true if it was closed. */
   bool release(Test_object *object, bool evict_first= false)
   {
@@ -157,7 +181,7 @@ struct Fixture
     case Core::IS_FREE:
       return false;
     case Core::IS_FREE_OVER_LIMIT:
-      trim();
+      evict_one();
       return false;
     case Core::TO_BE_CLOSED:
       break;
@@ -180,7 +204,15 @@ struct Fixture
     return n;
   }
 
-  ulonglong hints(uint share) { return shares[share]->part->hints; }
+  ulonglong hints(uint share) { return shares[share]->part->hints.read(); }
+
+  /** How many mutexes of shards f() locks. */
+  template <class F> static ulonglong locks(F f)
+  {
+    ulonglong before= test_locked;
+    f();
+    return test_locked - before;
+  }
 };
 
 
@@ -247,7 +279,7 @@ static void a_busy_shard_is_passed_by()
         none= !f.acquire(1);
       }).join();
   });
-  ok(got == second && f.core.remote_hits() == 1 && f.hints(0) == 3 && none,
+  ok(got == second && f.core.remote_hits() == 1 && f.hints(0) == 1 && none,
      "who finds its CPU's shard busy uses another one");
   ok(f.acquire(0) == first && !f.core.check(), "what was in it is still there");
   f.release(first);
@@ -268,6 +300,156 @@ static void a_busy_shard_of_several_cpus_is_waited_for()
   ok(f.hints(0) == 1 && f.acquire(0) == second,
      "a shard that serves several CPUs is waited for");
   f.release(second);
+}
+
+
+/**
+  What it costs in mutexes, which is what limits a cache on many CPUs, and
+  what the hints have to be exact for.
+*/
+static void a_miss_locks_two_mutexes_and_so_does_a_hit()
+{
+  Fixture f(4, 100, 10);
+  Test_object *object= NULL;
+  for (uint i= 0; i < 10; i++)
+  {
+    test_cpu= i % 4;
+    f.release(f.open(i));
+  }
+  /* The cache is full. Each of these opens a share anew and evicts another. */
+  bool miss= true;
+  for (uint i= 10; i < 400; i++)
+  {
+    test_cpu= (i / 3) % 4;
+    miss&= f.locks([&]() {
+      object= f.acquire(i % 100);
+      miss&= !object;
+      object= f.open(i % 100);
+      miss&= f.evict_one();
+    }) == 1;
+    miss&= f.locks([&]() { f.release(object); }) == 1;
+  }
+  ok(miss && f.core.records() == 10, "a miss locks two mutexes");
+
+  bool hit= true, travels= true;
+  for (uint i= 0; i < 100; i++)
+  {
+    ulonglong remote= f.core.remote_hits();
+    hit&= f.locks([&]() { f.release(f.acquire(99)); }) == 2;
+    hit&= f.core.remote_hits() == remote;
+    test_cpu= (test_cpu + 1) % 4;
+    travels&= f.locks([&]() { f.release(f.acquire(99)); }) == 2;
+    travels&= f.core.remote_hits() == remote + 1;
+  }
+  ok(hit, "a hit locks two mutexes");
+  ok(travels, "a hit from the shard of another CPU locks two mutexes");
+
+  f.limit= 0;
+  f.trim();
+  ok(f.locks([&]() { hit= !f.acquire(99); }) == 0 && hit,
+     "acquire() locks none if the share has no free object");
+  Test_object *used[8];
+  for (uint i= 0; i < 8; i++)
+    used[i]= f.open(i);
+  ok(f.locks([&]() { hit= !f.evict_one(); }) == 0 && hit,
+     "evict() locks none if no object is free");
+  for (Test_object *o : used)
+    f.release(o);
+  ok(f.core.records() == 0, "what is released then is evicted");
+}
+
+
+static void a_hint_goes_with_the_last_object()
+{
+  Fixture f(4, 1, 100);
+  Test_object *object[2];
+  for (Test_object *&o : object)
+    o= f.open(0);
+  test_cpu= 1;
+  for (Test_object *o : object)
+    f.release(o);
+  test_cpu= 2;
+  Test_object *first= f.acquire(0);
+  ok(f.hints(0) == 2, "a hint stays while there is another object");
+  Test_object *second= f.acquire(0);
+  ok(f.hints(0) == 0, "a thread of another CPU that takes the last clears it");
+  f.release(first);
+  f.limit= 1;
+  ok(f.hints(0) == 4 && f.evict_one() && f.hints(0) == 0,
+     "an eviction that takes the last clears it");
+  f.limit= 100;
+  f.release(second);
+  ok(f.hints(0) == 4 && f.purge(0, false) == 1 && f.hints(0) == 0,
+     "a purge clears it");
+}
+
+
+static void no_statement_pays_for_a_lower_limit()
+{
+  Fixture f(4, 100, 100);
+  for (uint i= 0; i < 100; i++)
+  {
+    test_cpu= i % 4;
+    f.release(f.open(i));
+  }
+  f.limit= 10;                          /* And nobody has trimmed yet. */
+  f.release(f.acquire(99));
+  ok(f.core.records() == 99, "a release evicts one, however many are too many");
+  Test_object *object= f.acquire(98);
+  Test_object *other= f.open(98);
+  f.evict_one();
+  ok(f.core.records() == 99, "so does an open");
+  f.release(object);
+  f.release(other);
+  ok(f.trim() == 87 && f.core.records() == 10,
+     "a thread that lowers the limit evicts the rest");
+}
+
+
+/**
+  While a thread reads the bounds, another one releases to a shard whose bound
+  has been read, and evicts from one whose bound has not.
+*/
+static void no_eviction_is_lost_to_another_one()
+{
+  Fixture f(2, 3, 1);
+  Test_object *object[3];
+  for (uint i= 0; i < 3; i++)
+    object[i]= f.open(i);
+  test_cpu= 1;
+  test_meanwhile= [&]() {
+    test_cpu= 0;
+    f.release(object[0]);
+    test_cpu= 1;
+  };
+  f.release(object[1]);
+  ok(!test_meanwhile && f.core.records() == 1,
+     "both evictions happen, though the first found nothing at first");
+  f.release(object[2]);
+  ok(f.core.records() == 1, "and no more than they must");
+}
+
+
+static void cpus_are_dealt_out_to_all_shards()
+{
+  uchar map[Core::MAX_CPUS];
+  bool one_cpu_each;
+  auto usable= [](uint cpu) { return cpu >= 4 && cpu < 12; };
+  uint n= Table_cache_machine::deal_out(4, usable, 8, map, &one_cpu_each);
+  bool right= n == 4 && !one_cpu_each;
+  for (uint i= 4; i < 12; i++)
+    right&= map[i] == (i - 4) / 2;
+  ok(right, "CPUs with consecutive numbers share a shard");
+  uint got[4]= {0};
+  for (uint i= 12; i < 12 + 64; i++)
+    got[map[i]]++;
+  ok(got[0] == 16 && got[1] == 16 && got[2] == 16 && got[3] == 16,
+     "CPUs that come later are dealt out evenly");
+  n= Table_cache_machine::deal_out(64, usable, 8, map, &one_cpu_each);
+  right= n == 8 && one_cpu_each;
+  for (uint i= 4; i < 12; i++)
+    right&= map[i] == i - 4;
+  ok(right, "with enough shards, each CPU has its own");
 }
 
 
@@ -404,7 +586,7 @@ static void a_new_life_of_a_share_counts_anew()
   ulonglong hits= 0, last= 0;
   f.core.each_slot(f.shares[0]->part, [&](const Core::Slot &slot) {
     hits+= slot.hits;
-    last= Core::last_release(slot);
+    last= slot.last_release;
   });
   ok(hits == 5 && last == test_clock - 1, "hits and last use are known");
   f.purge(0, false);
@@ -412,7 +594,7 @@ static void a_new_life_of_a_share_counts_anew()
   hits= last= 1;
   f.core.each_slot(f.shares[0]->part, [&](const Core::Slot &slot) {
     hits= slot.hits;
-    last= Core::last_release(slot);
+    last= slot.last_release;
   });
   ok(hits == 0 && last == 0, "a share in its next life counts anew");
 }
@@ -420,7 +602,7 @@ static void a_new_life_of_a_share_counts_anew()
 
 /**
   The model: one set of all free objects in the order of eviction, and for
-  each share and shard a list of its free objects.
+  each share and shard a list of its free objects, and a hint.
 */
 struct Model
 {
@@ -438,12 +620,14 @@ struct Model
   uint shards;
   std::set<std::pair<Key, Known*> > order;
   std::vector<std::list<Known*> > free;         /* [share * shards + shard] */
+  std::vector<ulonglong> hints;                 /* [share] */
   std::vector<Known*> used;
   ulong limit;
   longlong time;
 
   Model(uint shards_arg, uint shares, ulong limit_arg):
-    shards(shards_arg), free(shards_arg * shares), limit(limit_arg), time(0)
+    shards(shards_arg), free(shards_arg * shares), hints(shares),
+    limit(limit_arg), time(0)
   {}
 
   size_t records() const { return order.size() + used.size(); }
@@ -455,6 +639,7 @@ struct Model
     known->key= known->evict_first ? Key(false, cpu, -time)
                                    : Key(true, 0, time);
     free[known->share * shards + cpu].push_front(known);
+    hints[known->share]|= 1ULL << cpu;
     order.insert(std::make_pair(known->key, known));
   }
 
@@ -464,19 +649,56 @@ struct Model
     free[known->share * shards + known->shard].remove(known);
   }
 
-  Known *get(uint share, uint cpu)
+  /* Unlink what goes otherwise than to a thread of its shard's CPU. */
+  void unlink_and_clear(Known *known)
+  {
+    unlink(known);
+    if (free[known->share * shards + known->shard].empty())
+      hints[known->share]&= ~(1ULL << known->shard);
+  }
+
+  /* Also says how many shards are locked for it: those with a hint. */
+  Known *get(uint share, uint cpu, ulonglong *locks)
   {
     for (uint i= 0; i < shards; i++)
     {
-      std::list<Known*> &list= free[share * shards + (cpu + i) % shards];
-      if (!list.empty())
+      uint shard= (cpu + i) % shards;
+      std::list<Known*> &list= free[share * shards + shard];
+      if (!(hints[share] & 1ULL << shard))
+        continue;
+      ++*locks;
+      if (list.empty())
       {
-        Known *known= list.front();
-        unlink(known);
-        return known;
+        hints[share]&= ~(1ULL << shard);
+        continue;
       }
+      Known *known= list.front();
+      if (i)
+        unlink_and_clear(known);
+      else
+        unlink(known);
+      return known;
     }
     return NULL;
+  }
+
+  /* A purge leaves neither objects nor hints; a flush clears all hints. */
+  uint remove_all(uint share)
+  {
+    uint n= 0;
+    for (uint i= 0; i < shards; i++)
+    {
+      std::list<Known*> &list= free[share * shards + i];
+      while (!list.empty())
+      {
+        Known *known= list.front();
+        unlink_and_clear(known);
+        delete known;
+        n++;
+      }
+    }
+    hints[share]= 0;
+    return n;
   }
 
   Known *victim()
@@ -484,7 +706,7 @@ struct Model
     if (records() <= limit || order.empty())
       return NULL;
     Known *known= order.begin()->second;
-    unlink(known);
+    unlink_and_clear(known);
     return known;
   }
 };
@@ -533,11 +755,22 @@ static void random_operations(uint shards, uint shares, ulonglong operations)
           (model.used.size() < max_used && random(2)))
       {
         uint share= random(4) ? random(shares) : random(1 + shares / 10);
-        Model::Known *known= model.get(share, test_cpu);
-        Test_object *object= f.acquire(share);
+        ulonglong locks= 0;
+        Model::Known *known= model.get(share, test_cpu, &locks);
+        Test_object *object;
+        if (f.locks([&]() { object= f.acquire(share); }) != locks)
+        {
+          wrong= "another number of shards locked than in the model";
+          break;
+        }
         if ((known ? known->object : NULL) != object)
         {
           wrong= "another object acquired than in the model";
+          break;
+        }
+        if (f.hints(share) != model.hints[share])
+        {
+          wrong= "acquire() leaves other hints than in the model";
           break;
         }
         if (!known)
@@ -582,15 +815,10 @@ static void random_operations(uint shards, uint shares, ulonglong operations)
     else if (what < 997)
     {
       /* Flush or purge a share. */
-      uint share= random(shares), n= 0;
+      uint share= random(shares);
       bool flush= random(2);
       f.shares[share]->flushed= flush;
-      while (Model::Known *known= model.get(share, 0))
-      {
-        delete known;
-        n++;
-      }
-      if (f.purge(share, flush) != n)
+      if (f.purge(share, flush) != model.remove_all(share))
         wrong= "another number of objects purged than in the model";
       for (size_t j= 0; flush && j < model.used.size(); )
       {
@@ -619,6 +847,12 @@ static void random_operations(uint shards, uint shares, ulonglong operations)
 
     if (!wrong && f.core.records() != model.records())
       wrong= "another number of objects than in the model";
+    if (!wrong && i % 256 == 0)
+    {
+      for (uint share= 0; share < shares; share++)
+        if (f.hints(share) != model.hints[share])
+          wrong= "other hints than in the model";
+    }
     if (!wrong && i % 16384 == 0)
     {
       wrong= f.core.check();
@@ -670,7 +904,7 @@ static void thread_main(Fixture *f, uint number, uint operations,
         if (f->shares[share]->flushed)
           continue;
         object= f->open(share);
-        f->trim();
+        f->evict_one();
       }
       if (object->user != &f->user || object->share != f->shares[share])
         errors->fetch_add(1);
@@ -798,7 +1032,7 @@ static void the_limit_is_exact_under_races()
         if (!object)
         {
           object= f.open(i);
-          f.trim();
+          f.evict_one();
         }
         f.release(object);
         my_thread_end();
@@ -825,6 +1059,11 @@ int main(int argc, char **argv)
   no_miss_while_one_is_free();
   a_busy_shard_is_passed_by();
   a_busy_shard_of_several_cpus_is_waited_for();
+  a_miss_locks_two_mutexes_and_so_does_a_hit();
+  a_hint_goes_with_the_last_object();
+  no_statement_pays_for_a_lower_limit();
+  no_eviction_is_lost_to_another_one();
+  cpus_are_dealt_out_to_all_shards();
   the_usual_pair_does_not_write_hints();
   the_victim_is_the_oldest_of_all_shards();
   first_to_be_evicted_is_first();

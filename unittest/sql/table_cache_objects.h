@@ -36,7 +36,9 @@ template <class M> struct Test_access: public M
   typedef I_P_List_adapter<Test_object, &Test_object::lru_next,
                            &Test_object::lru_prev> Lru_links;
   static Table_cache_share<Object, Share_links> *share(Object *object);
-  static ulonglong &stamp(Object *object) { return object->stamp; }
+  static ulonglong stamp(const Object *object) { return object->stamp; }
+  static void set_stamp(Object *object, ulonglong stamp)
+  { object->stamp= stamp; }
   static uint32 &place(Object *object) { return object->place; }
   static User *user(Object *object) { return object->user; }
   static void set_user(Object *object, User *user) { object->user= user; }

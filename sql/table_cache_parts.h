@@ -1,0 +1,33 @@
+#ifndef TABLE_CACHE_PARTS_INCLUDED
+#define TABLE_CACHE_PARTS_INCLUDED
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/**
+  @file
+  What the table cache (table_cache.cc) does for the table definition cache
+  (table_def_cache.cc), and nobody else needs to know. Each TDC_element has a
+  part of tc_part_size() bytes behind it, which is the table cache's: the free
+  half of the share's TABLEs.
+*/
+
+#include "sql_plist.h"
+
+struct TABLE_share;
+struct TDC_element;
+
+/** TABLEs that have left the table cache; linked like free ones. */
+typedef I_P_List<TABLE, TABLE_share> Table_list;
+
+bool tc_init();
+void tc_deinit();
+
+size_t tc_part_size();
+void tc_init_part(TDC_element *element);
+void tc_reset_part(TDC_element *element);
+void tc_assert_no_free(TDC_element *element);
+
+void tc_wait_for_detectors(TDC_element *element);
+void tc_take_free_tables(TDC_element *element, Table_list *out);
+void tc_close_tables(Table_list *list);
+
+#endif /* TABLE_CACHE_PARTS_INCLUDED */

@@ -1,0 +1,910 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/**
+  @file
+  The table definition cache (tdc_*): the TABLE_SHAREs.
+
+  It has one TDC_element for every table that is known: a TABLE_SHARE, and what
+  is needed to find, count and flush it. The elements are in tdc_hash. The table
+  cache (table_cache.cc) has the TABLEs that are open on these shares.
+
+  The life of a share
+  -------------------
+  - The thread that opens the share puts an element without a share into
+    tdc_hash. Others that find it look again and again until the share is
+    there, or the element is gone (tdc_acquire_share()).
+  - Each TABLE holds a reference, and so does each thread that needs the share
+    for a moment. The share stays while there is one.
+  - When its last reference goes, the element joins unused_shares at the end,
+    and stays there when the share is used again: a miss of the table cache then
+    takes no process-wide mutex, neither to get the share nor to give it back.
+    The element only notes that it was used again. tdc_purge() frees shares from
+    the front while there are more than table_definition_cache, like a clock's
+    hand: it takes those in use out of the list, and sends those that were used
+    again to the end, once. A share that was flushed is not kept.
+  - A share that goes is first detached from its element (element->share= NULL,
+    so no thread gets it any more), then the threads that wait for that are
+    woken, then the element leaves the hash (tdc_delete_share()).
+
+  Locks, in the order in which they may be taken:
+
+    LOCK_unused_shares                  unused_shares and its links
+    TDC_element::LOCK_table_share       see TDC_element
+    mutex of a shard (LOCK_table_cache) see table_cache_core.h
+*/
+
+#include "mariadb.h"
+#include "lf.h"
+#include "table.h"
+#include "sql_base.h"
+#include "debug_sync.h"
+#include "table_cache_parts.h"
+#include "unireg.h"
+
+
+/** @@table_definition_cache: how many shares may be cached. */
+ulong tdc_size;
+
+static bool tdc_inited;
+
+/** All elements, by database and table name. */
+static LF_HASH tdc_hash;
+
+/** Protects unused_shares, TDC_element::next and TDC_element::prev. */
+static mysql_mutex_t LOCK_unused_shares;
+
+/**
+  Elements whose ref_count has come down to 0, and some that are used again.
+  Front: the next to be looked at by tdc_purge().
+*/
+static I_P_List<TDC_element,
+                I_P_List_adapter<TDC_element, &TDC_element::next,
+                                 &TDC_element::prev>,
+                I_P_List_null_counter,
+                I_P_List_fast_push_back<TDC_element> > unused_shares;
+#ifdef HAVE_PSI_INTERFACE
+static PSI_mutex_key key_LOCK_unused_shares, key_LOCK_table_share;
+static PSI_mutex_info tdc_mutexes[]=
+{
+  { &key_LOCK_unused_shares, "LOCK_unused_shares", PSI_FLAG_GLOBAL },
+  { &key_LOCK_table_share, "TABLE_SHARE::tdc.LOCK_table_share", 0 }
+};
+static PSI_cond_key key_COND_release;
+static PSI_cond_info tdc_conds[]=
+{
+  { &key_COND_release, "TABLE_SHARE::tdc.COND_release", 0 }
+};
+#endif
+
+
+/* ------------------------------------------------------------- the hash */
+
+/**
+  Get the caller's pins for tdc_hash: those of its connection, which it keeps,
+  or some for the moment.
+*/
+
+class Pins
+{
+  LF_PINS *pins;
+  bool borrowed;
+public:
+  explicit Pins(THD *thd): borrowed(!thd)
+  {
+    if (borrowed)
+      pins= lf_hash_get_pins(&tdc_hash);
+    else
+    {
+      if (!thd->tdc_hash_pins)
+        thd->tdc_hash_pins= lf_hash_get_pins(&tdc_hash);
+      pins= thd->tdc_hash_pins;
+    }
+  }
+  ~Pins()
+  {
+    if (borrowed && pins)
+      lf_hash_put_pins(pins);
+  }
+  Pins(const Pins &)= delete;
+  void operator=(const Pins &)= delete;
+
+  /** False if out of memory. */
+  explicit operator bool() const { return pins != NULL; }
+  operator LF_PINS*() const { return pins; }
+};
+
+
+/** Nothing of its last life is left in an element. */
+
+static void assert_clean(TDC_element *element __attribute__((unused)))
+{
+  DBUG_ASSERT(!element->share);
+  DBUG_ASSERT(!element->ref_count);
+  DBUG_ASSERT(!element->all_tables_refs);
+  DBUG_ASSERT(!element->open_tables);
+  DBUG_ASSERT(element->all_tables.is_empty());
+  DBUG_ASSERT(element->m_flush_tickets.is_empty());
+  DBUG_ASSERT(!element->unused);
+  tc_assert_no_free(element);
+}
+
+
+/** tdc_hash has got memory for an element, which it will use many times. */
+
+static void element_constructor(uchar *memory)
+{
+  TDC_element *element= reinterpret_cast<TDC_element*>(memory +
+                                                       LF_HASH_OVERHEAD);
+  mysql_mutex_init(key_LOCK_table_share, &element->LOCK_table_share,
+                   MY_MUTEX_INIT_FAST);
+  mysql_cond_init(key_COND_release, &element->COND_release, 0);
+  element->flushed= element->no_triggers= false;
+  element->share= NULL;
+  element->unused= element->used_again= false;
+  element->ref_count= element->all_tables_refs= element->open_tables= 0;
+  element->misses= element->evictions= 0;
+  element->m_flush_tickets.empty();
+  element->all_tables.empty();
+  tc_init_part(element);
+}
+
+
+static void element_destructor(uchar *memory)
+{
+  TDC_element *element= reinterpret_cast<TDC_element*>(memory +
+                                                       LF_HASH_OVERHEAD);
+  assert_clean(element);
+  mysql_cond_destroy(&element->COND_release);
+  mysql_mutex_destroy(&element->LOCK_table_share);
+}
+
+
+/** An element starts a new life under a new key. */
+
+static void element_initializer(LF_HASH *, void *dst, const void *src)
+{
+  TDC_element *element= static_cast<TDC_element*>(dst);
+  const LEX_CSTRING *key= static_cast<const LEX_CSTRING*>(src);
+  assert_clean(element);
+  memcpy(element->m_key, key->str, key->length);
+  element->m_key_length= (uint) key->length;
+  element->misses= element->evictions= 0;
+  tc_reset_part(element);
+}
+
+
+static const uchar *element_key(const void *arg, size_t *length, my_bool)
+{
+  const TDC_element *element= static_cast<const TDC_element*>(arg);
+  *length= element->m_key_length;
+  return element->m_key;
+}
+
+
+/* ------------------------------------------------------------ the shares */
+
+/** Number of elements, the shares of which are cached or being opened. */
+
+ulong tdc_records()
+{
+  return lf_hash_size(&tdc_hash);
+}
+
+
+/**
+  Free a share to which there is no reference, and its element.
+
+  @pre LOCK_table_share is held, and the element is not in unused_shares.
+  Unlocks.
+*/
+
+static void tdc_delete_share(TDC_element *element)
+{
+  DBUG_ENTER("tdc_delete_share");
+  mysql_mutex_assert_owner(&element->LOCK_table_share);
+
+  /* Nobody finds it from now on. */
+  TABLE_SHARE *share= element->share;
+  DBUG_ASSERT(share);
+  element->share= NULL;
+  PSI_CALL_release_table_share(share->m_psi);
+  share->m_psi= NULL;
+
+  /* Those who wait for it know it by their tickets. Let all of them go. */
+  if (!element->m_flush_tickets.is_empty())
+  {
+    Wait_for_flush_list::Iterator it(element->m_flush_tickets);
+    while (Wait_for_flush *ticket= it++)
+      (void) ticket->get_ctx()->m_wait.set_status(MDL_wait::GRANTED);
+    while (!element->m_flush_tickets.is_empty())
+      mysql_cond_wait(&element->COND_release, &element->LOCK_table_share);
+  }
+  mysql_mutex_unlock(&element->LOCK_table_share);
+
+  Pins pins(current_thd);
+  DBUG_ASSERT(pins);
+  assert_clean(element);
+  lf_hash_delete(&tdc_hash, pins, element->m_key, element->m_key_length);
+  free_table_share(share);
+  DBUG_VOID_RETURN;
+}
+
+
+/** Take an element out of unused_shares, if it is there. */
+
+static void tdc_unlink_unused(TDC_element *element)
+{
+  mysql_mutex_assert_owner(&LOCK_unused_shares);
+  mysql_mutex_assert_owner(&element->LOCK_table_share);
+  if (element->unused)
+  {
+    unused_shares.remove(element);
+    element->unused= false;
+  }
+}
+
+
+/** Put an element into unused_shares, where it is not. */
+
+static void tdc_link_unused(TDC_element *element)
+{
+  mysql_mutex_assert_owner(&LOCK_unused_shares);
+  mysql_mutex_assert_owner(&element->LOCK_table_share);
+  DBUG_ASSERT(!element->unused);
+  unused_shares.push_back(element);
+  element->unused= true;
+  element->used_again= false;
+}
+
+
+/**
+  Free a share that nobody uses.
+
+  @param[in,out] steps  how many shares that are in use or were used again it
+                        may pass by, NULL: pass all by that are in use, and
+                        none that was used again
+
+  @return false if there was none in so many steps
+*/
+
+static bool tdc_purge_one(uint *steps)
+{
+  for (;;)
+  {
+    mysql_mutex_lock(&LOCK_unused_shares);
+    TDC_element *element= unused_shares.front();
+    if (!element || (steps && !*steps))
+    {
+      mysql_mutex_unlock(&LOCK_unused_shares);
+      return false;
+    }
+    mysql_mutex_lock(&element->LOCK_table_share);
+    tdc_unlink_unused(element);
+    const bool in_use= element->ref_count != 0;
+    if (!in_use && !(steps && element->used_again && !element->flushed))
+    {
+      mysql_mutex_unlock(&LOCK_unused_shares);
+      tdc_delete_share(element);
+      return true;
+    }
+    /* One that is in use comes back when its last reference goes. */
+    if (!in_use)
+      tdc_link_unused(element);
+    mysql_mutex_unlock(&element->LOCK_table_share);
+    mysql_mutex_unlock(&LOCK_unused_shares);
+    if (steps)
+      --*steps;
+  }
+}
+
+
+/**
+  Free shares that nobody uses, those first that have not been used for longest.
+
+  @param all  true: all of them; false: some of those by which
+              table_definition_cache is exceeded
+
+  A statement that has read a definition frees at most two others, and passes by
+  at most 32, so that it does not pay for a table_definition_cache that somebody
+  has lowered. The limit is kept after a number of such statements.
+*/
+
+void tdc_purge(bool all)
+{
+  DBUG_ENTER("tdc_purge");
+  if (all)
+  {
+    while (tdc_purge_one(NULL)) {}
+    DBUG_VOID_RETURN;
+  }
+  uint steps= 32;
+  for (uint shares= 2; shares && tdc_records() > tdc_size; shares--)
+  {
+    if (!tdc_purge_one(&steps))
+      break;
+  }
+  DBUG_VOID_RETURN;
+}
+
+
+/**
+  Find a share, and lock its element.
+
+  While it is locked, the share stays, and no reference comes or goes. Unlock
+  with tdc_unlock_share().
+
+  @return NULL if there is none; MY_ERRPTR if out of memory
+*/
+
+TDC_element *tdc_lock_share(THD *thd, const char *db, const char *table_name)
+{
+  char key[MAX_DBKEY_LENGTH];
+  DBUG_ENTER("tdc_lock_share");
+
+  Pins pins(thd);
+  if (unlikely(!pins))
+    DBUG_RETURN((TDC_element*) MY_ERRPTR);
+
+  uint length= tdc_create_key(key, db, table_name);
+  TDC_element *element= static_cast<TDC_element*>
+    (lf_hash_search(&tdc_hash, pins, key, length));
+  if (!element)
+    DBUG_RETURN(NULL);
+
+  mysql_mutex_lock(&element->LOCK_table_share);
+  bool there= element->share && !element->share->error;
+  if (unlikely(!there))
+    mysql_mutex_unlock(&element->LOCK_table_share);
+  lf_hash_search_unpin((LF_PINS*) pins);
+  DBUG_RETURN(there ? element : NULL);
+}
+
+
+void tdc_unlock_share(TDC_element *element)
+{
+  mysql_mutex_unlock(&element->LOCK_table_share);
+}
+
+
+/** @return 1 if the table definition cache knows this table, 0 if not, -1 if
+            out of memory */
+
+int tdc_share_is_cached(THD *thd, const char *db, const char *table_name)
+{
+  char key[MAX_DBKEY_LENGTH];
+  Pins pins(thd);
+  if (unlikely(!pins))
+    return -1;
+  uint length= tdc_create_key(key, db, table_name);
+  if (!lf_hash_search(&tdc_hash, pins, key, length))
+    return 0;
+  lf_hash_search_unpin((LF_PINS*) pins);
+  return 1;
+}
+
+
+/**
+  Read a table's definition into an element that is in the hash already, and
+  has no share yet, which keeps all others from using it.
+
+  @return the share, with one reference; NULL if that failed (reported)
+*/
+
+static TABLE_SHARE *tdc_open_share(THD *thd, TABLE_LIST *tl, uint flags,
+                                   const char *key, uint key_length)
+{
+  Pins pins(thd);
+  TDC_element *element= static_cast<TDC_element*>
+    (lf_hash_search(&tdc_hash, pins, key, key_length));
+  /* No other thread deletes an element that has no share. */
+  lf_hash_search_unpin((LF_PINS*) pins);
+  DBUG_ASSERT(element);
+
+  TABLE_SHARE *share= alloc_table_share(tl->db.str, tl->table_name.str, key,
+                                        key_length);
+  if (share)
+  {
+    /* Whoever asks for a share wants it to be discovered where necessary. */
+    open_table_def(thd, share, flags | GTS_USE_DISCOVERY);
+    if (checked_unlikely(share->error))
+    {
+      free_table_share(share);
+      share= NULL;
+    }
+  }
+  if (!share)
+  {
+    lf_hash_delete(&tdc_hash, pins, key, key_length);
+    return NULL;
+  }
+
+  mysql_mutex_lock(&element->LOCK_table_share);
+  share->tdc= element;
+  element->share= share;
+  element->flushed= element->no_triggers= false;
+  element->ref_count++;
+  mysql_mutex_unlock(&element->LOCK_table_share);
+  return share;
+}
+
+
+/**
+  A statement asks for a TABLE of this share, and gets none from the cache.
+  element is NULL if the share is not there either.
+*/
+
+static void count_miss(THD *thd, TDC_element *element)
+{
+  status_var_increment(thd->status_var.table_open_cache_misses);
+  if (element)
+  {
+    mysql_mutex_assert_owner(&element->LOCK_table_share);
+    element->misses++;
+  }
+}
+
+
+/**
+  Get the share of a table or view, and if possible a free TABLE of it.
+
+  @param flags           what it may be, and how to look for it (GTS_*)
+  @param[out] out_table  if given: a TABLE, which holds the reference to the
+                         share, or NULL, then the caller has got a reference
+
+  The definition is read if the cache does not have it.
+
+  @return NULL if there is no such table or view, or another error occurred
+          (reported)
+*/
+
+TABLE_SHARE *tdc_acquire_share(THD *thd, TABLE_LIST *tl, uint flags,
+                               TABLE **out_table)
+{
+  TABLE_SHARE *share;
+  TDC_element *element;
+  const char *key;
+  const uint key_length= get_table_def_key(tl, &key);
+  const my_hash_value_type hash_value= tl->mdl_request.key.tc_hash_value();
+  DBUG_ENTER("tdc_acquire_share");
+
+  Pins pins(thd);
+  if (unlikely(!pins))
+    DBUG_RETURN(NULL);
+
+  for (;;)
+  {
+    element= static_cast<TDC_element*>
+      (lf_hash_search_using_hash_value(&tdc_hash, pins, hash_value, key,
+                                       key_length));
+    if (!element)
+    {
+      const LEX_CSTRING name= { key, key_length };
+      int res= lf_hash_insert(&tdc_hash, pins, &name);
+      if (res < 0)
+        DBUG_RETURN(NULL);
+      if (res > 0)
+        continue;                       /* Somebody was faster. */
+      if (!(share= tdc_open_share(thd, tl, flags, key, key_length)))
+        DBUG_RETURN(NULL);
+
+      tdc_purge(false);
+      if (out_table)
+      {
+        mysql_mutex_lock(&share->tdc->LOCK_table_share);
+        count_miss(thd, share->tdc);
+        mysql_mutex_unlock(&share->tdc->LOCK_table_share);
+        *out_table= NULL;
+      }
+      share->m_psi= PSI_CALL_get_table_share(false, share);
+      break;
+    }
+
+    /* What is in the cache is not discovered again. */
+    DBUG_ASSERT(!(flags & GTS_FORCE_DISCOVERY));
+
+    const bool wants_table= out_table && (flags & GTS_TABLE);
+    if (wants_table &&
+        (*out_table= tc_acquire_table(thd, element, tc_is_for_schema(tl))))
+    {
+      lf_hash_search_unpin((LF_PINS*) pins);
+      DBUG_ASSERT(!(flags & GTS_NOLOCK));
+      DBUG_ASSERT(element->share);
+      DBUG_ASSERT(!element->share->error);
+      DBUG_ASSERT(!element->share->is_view);
+      status_var_increment(thd->status_var.table_open_cache_hits);
+      DBUG_RETURN(element->share);
+    }
+
+    mysql_mutex_lock(&element->LOCK_table_share);
+    share= element->share;
+    if (wants_table)
+      count_miss(thd, share ? element : NULL);
+    /* Locked, or waiting for the share of another life: both need no pin. */
+    lf_hash_search_unpin((LF_PINS*) pins);
+    if (!share)
+    {
+      mysql_mutex_unlock(&element->LOCK_table_share);
+      std::this_thread::yield();
+      continue;
+    }
+
+    if (unlikely(share->error))
+      open_table_error(share, share->error, share->open_errno);
+    else if (share->is_view && !(flags & GTS_VIEW))
+      open_table_error(share, OPEN_FRM_NOT_A_TABLE, ENOENT);
+    else if (!share->is_view && !(flags & GTS_TABLE))
+      open_table_error(share, OPEN_FRM_NOT_A_VIEW, ENOENT);
+    else
+    {
+      element->ref_count++;
+      mysql_mutex_unlock(&element->LOCK_table_share);
+      break;
+    }
+    mysql_mutex_unlock(&element->LOCK_table_share);
+    DBUG_RETURN(NULL);
+  }
+
+  DBUG_PRINT("exit", ("share: %p  ref_count: %u",
+                      share, share->tdc->ref_count));
+  if (flags & GTS_NOLOCK)
+  {
+    /* The caller only wants to know that there is one. It may be gone now. */
+    tdc_release_share(share);
+    share= UNUSABLE_TABLE_SHARE;
+  }
+  DBUG_RETURN(share);
+}
+
+
+/** Give back a reference to a share. */
+
+void tdc_release_share(TABLE_SHARE *share)
+{
+  TDC_element *element= share->tdc;
+  DBUG_ENTER("tdc_release_share");
+  DBUG_PRINT("enter", ("share: %p  table: %s.%s", share, share->db.str,
+                       share->table_name.str));
+
+  mysql_mutex_lock(&element->LOCK_table_share);
+  DBUG_ASSERT(element->ref_count);
+  if (element->ref_count > 1)
+  {
+    element->ref_count--;
+    mysql_cond_broadcast(&element->COND_release);
+    mysql_mutex_unlock(&element->LOCK_table_share);
+    DBUG_VOID_RETURN;
+  }
+  if (element->unused && !element->flushed && tdc_records() <= tdc_size)
+  {
+    element->ref_count= 0;
+    element->used_again= true;
+    mysql_mutex_unlock(&element->LOCK_table_share);
+    DBUG_VOID_RETURN;
+  }
+  mysql_mutex_unlock(&element->LOCK_table_share);
+
+  /* The last reference, it seems: both locks are needed, in their order. */
+  mysql_mutex_lock(&LOCK_unused_shares);
+  mysql_mutex_lock(&element->LOCK_table_share);
+  if (--element->ref_count)
+    mysql_cond_broadcast(&element->COND_release);
+  else if (element->flushed || tdc_records() > tdc_size)
+  {
+    tdc_unlink_unused(element);
+    mysql_mutex_unlock(&LOCK_unused_shares);
+    tdc_delete_share(element);
+    DBUG_VOID_RETURN;
+  }
+  else if (element->unused)
+    element->used_again= true;
+  else
+    tdc_link_unused(element);
+  mysql_mutex_unlock(&element->LOCK_table_share);
+  mysql_mutex_unlock(&LOCK_unused_shares);
+  DBUG_VOID_RETURN;
+}
+
+
+/**
+  Remove a share to which the caller has a reference.
+
+  @pre exclusive metadata lock, so that no other thread uses a TABLE of it
+*/
+
+void tdc_remove_referenced_share(THD *thd, TABLE_SHARE *share)
+{
+  TDC_element *element= share->tdc;
+  DBUG_ASSERT(thd->mdl_context.is_lock_owner(MDL_key::TABLE, share->db.str,
+                                             share->table_name.str,
+                                             MDL_EXCLUSIVE));
+  /* It does not come back to unused_shares while the caller has a reference. */
+  mysql_mutex_lock(&LOCK_unused_shares);
+  mysql_mutex_lock(&element->LOCK_table_share);
+  tdc_unlink_unused(element);
+  mysql_mutex_unlock(&element->LOCK_table_share);
+  mysql_mutex_unlock(&LOCK_unused_shares);
+
+  element->flush_unused(true);
+  mysql_mutex_lock(&element->LOCK_table_share);
+  DEBUG_SYNC(thd, "before_wait_for_refs");
+  element->wait_for_refs(1);
+  DBUG_ASSERT(element->all_tables.is_empty());
+  element->ref_count--;
+  tdc_delete_share(element);
+}
+
+
+/**
+  Remove the share of a table, and all its TABLEs.
+
+  @pre exclusive metadata lock, so that no other thread uses a TABLE of it
+*/
+
+void tdc_remove_table(THD *thd, const char *db, const char *table_name)
+{
+  DBUG_ENTER("tdc_remove_table");
+  DBUG_PRINT("enter", ("name: %s.%s", db, table_name));
+  DBUG_ASSERT(thd->mdl_context.is_lock_owner(MDL_key::TABLE, db, table_name,
+                                             MDL_EXCLUSIVE));
+
+  mysql_mutex_lock(&LOCK_unused_shares);
+  TDC_element *element= tdc_lock_share(thd, db, table_name);
+  if (!element)
+  {
+    mysql_mutex_unlock(&LOCK_unused_shares);
+    DBUG_VOID_RETURN;
+  }
+  /* Out of memory for pins: the caller has a table open, and so has pins. */
+  DBUG_ASSERT(element != MY_ERRPTR);
+
+  if (!element->ref_count)
+  {
+    tdc_unlink_unused(element);
+    mysql_mutex_unlock(&LOCK_unused_shares);
+    tdc_delete_share(element);
+    DBUG_VOID_RETURN;
+  }
+  mysql_mutex_unlock(&LOCK_unused_shares);
+
+  TABLE_SHARE *share= element->share;
+  element->ref_count++;
+  mysql_mutex_unlock(&element->LOCK_table_share);
+  tdc_remove_referenced_share(thd, share);
+  DBUG_VOID_RETURN;
+}
+
+
+/**
+  If the share of a table has been flushed, wait until it is gone.
+
+  @param wait_timeout     in seconds
+  @param deadlock_weight  of this wait, for the deadlock detector
+
+  @return true if that failed: killed, timeout, deadlock, out of memory
+          (reported)
+*/
+
+int tdc_wait_for_old_version(THD *thd, const char *db, const char *table_name,
+                             ulong wait_timeout, uint deadlock_weight)
+{
+  TDC_element *element= tdc_lock_share(thd, db, table_name);
+  if (!element)
+    return FALSE;
+  if (element == MY_ERRPTR)
+    return TRUE;
+  if (!element->flushed)
+  {
+    tdc_unlock_share(element);
+    return FALSE;
+  }
+  struct timespec abstime;
+  set_timespec(abstime, wait_timeout);
+  /* Unlocks. */
+  return element->share->wait_for_old_version(thd, &abstime, deadlock_weight);
+}
+
+
+/**
+  Wait until nobody else has a reference.
+
+  @param my_refs  number of the caller's own references
+
+  @pre LOCK_table_share is held; an exclusive metadata lock keeps others from
+  getting new references.
+
+  Others may still be closing TABLEs that they evicted or flushed. They are
+  not waited for like TABLEs in use (TABLE_SHARE::wait_for_old_version()), as
+  that would include the caller's own. Each of them gives back its reference
+  and signals COND_release when it is done.
+*/
+
+void TDC_element::wait_for_refs(uint my_refs)
+{
+  while (ref_count > my_refs)
+    mysql_cond_wait(&COND_release, &LOCK_table_share);
+}
+
+
+/**
+  Close all TABLEs of a share but those that the caller uses.
+
+  @param mark_flushed  remove the share, too, when its last reference goes
+
+  @pre exclusive metadata lock
+*/
+
+void TDC_element::flush(THD *thd, bool mark_flushed)
+{
+  DBUG_ASSERT(thd->mdl_context.is_lock_owner(MDL_key::TABLE, share->db.str,
+                                             share->table_name.str,
+                                             MDL_EXCLUSIVE));
+  flush_unused(mark_flushed);
+
+  mysql_mutex_lock(&LOCK_table_share);
+  uint my_refs= 0;
+  All_share_tables_list::Iterator it(all_tables);
+  while (TABLE *table= it++)
+    my_refs+= table->in_use == thd;
+  wait_for_refs(my_refs);
+#ifndef DBUG_OFF
+  it.rewind();
+  while (TABLE *table= it++)
+    DBUG_ASSERT(table->in_use == thd);
+#endif
+  mysql_mutex_unlock(&LOCK_table_share);
+}
+
+
+/** Close all free TABLEs of a share; see flush(). */
+
+void TDC_element::flush_unused(bool mark_flushed)
+{
+  Table_list list;
+
+  mysql_mutex_lock(&LOCK_table_share);
+  /* A detector must not see a flushed share that has free TABLEs. */
+  tc_wait_for_detectors(this);
+  if (mark_flushed)
+    flushed= true;
+  tc_take_free_tables(this, &list);
+  mysql_mutex_unlock(&LOCK_table_share);
+
+  tc_close_tables(&list);
+}
+
+
+/* ------------------------------------------------- all elements in turn */
+
+/** What tdc_iterate() has visited already. */
+
+struct Visited
+{
+  HASH keys;
+  MEM_ROOT root;
+  my_hash_walk_action action;
+  void *argument;
+};
+
+
+static const uchar *visited_key(const void *arg, size_t *length, my_bool)
+{
+  const LEX_CUSTRING *key= static_cast<const LEX_CUSTRING*>(arg);
+  *length= key->length;
+  return key->str;
+}
+
+
+static my_bool visit_once(void *arg, void *visited_arg)
+{
+  TDC_element *element= static_cast<TDC_element*>(arg);
+  Visited *visited= static_cast<Visited*>(visited_arg);
+  uchar *bytes;
+  LEX_CUSTRING *key;
+
+  if (!multi_alloc_root(&visited->root, &key, sizeof(*key),
+                        &bytes, (size_t) element->m_key_length, NullS))
+    return TRUE;
+  key->length= element->m_key_length;
+  key->str= bytes;
+  memcpy(bytes, element->m_key, key->length);
+  if (my_hash_insert(&visited->keys, reinterpret_cast<uchar*>(key)))
+    return FALSE;
+  return visited->action(element, visited->argument);
+}
+
+
+/**
+  Call action(element, argument) for each element, until one returns true.
+
+  @param thd      the caller's, NULL if it has none
+  @param no_dups  while elements come and go, the walk through the hash may
+                  begin anew: visit none twice
+
+  The element does not go away during the call, but it may have no share: its
+  share may be in the middle of being opened, or going. To know, lock its
+  LOCK_table_share.
+
+  @return what action returned; an error number if out of memory
+*/
+
+int tdc_iterate(THD *thd, my_hash_walk_action action, void *argument,
+                bool no_dups)
+{
+  Pins pins(thd);
+  if (!pins)
+    return ER_OUTOFMEMORY;
+  if (!no_dups)
+    return lf_hash_iterate(&tdc_hash, pins, action, argument);
+
+  Visited visited;
+  init_alloc_root(PSI_INSTRUMENT_ME, &visited.root, 4096, 4096,
+                  MYF(thd ? MY_THREAD_SPECIFIC : 0));
+  my_hash_init(PSI_INSTRUMENT_ME, &visited.keys, &my_charset_bin,
+               tdc_records(), 0, 0, visited_key, 0,
+               HASH_UNIQUE | (thd ? HASH_THREAD_SPECIFIC : 0));
+  visited.action= action;
+  visited.argument= argument;
+  int res= lf_hash_iterate(&tdc_hash, pins, visit_once, &visited);
+  my_hash_free(&visited.keys);
+  free_root(&visited.root, MYF(0));
+  return res;
+}
+
+
+/* ------------------------------------------------------- start and end */
+
+bool tdc_init()
+{
+  DBUG_ENTER("tdc_init");
+#ifdef HAVE_PSI_INTERFACE
+  mysql_mutex_register("sql", tdc_mutexes, array_elements(tdc_mutexes));
+  mysql_cond_register("sql", tdc_conds, array_elements(tdc_conds));
+#endif
+  if (tc_init())
+    DBUG_RETURN(true);
+  mysql_mutex_init(key_LOCK_unused_shares, &LOCK_unused_shares,
+                   MY_MUTEX_INIT_FAST);
+  lf_hash_init(&tdc_hash, (uint) (sizeof(TDC_element) + tc_part_size()),
+               LF_HASH_UNIQUE, 0, 0, element_key, &my_charset_bin);
+  tdc_hash.alloc.constructor= element_constructor;
+  tdc_hash.alloc.destructor= element_destructor;
+  tdc_hash.initializer= element_initializer;
+  tdc_inited= true;
+  DBUG_RETURN(false);
+}
+
+
+/**
+  The server begins to shut down: cache nothing from now on.
+
+  What the plugins still open while they go is closed at once, so it holds
+  no references to the engines longer than necessary.
+*/
+
+void tdc_start_shutdown()
+{
+  DBUG_ENTER("tdc_start_shutdown");
+  if (tdc_inited)
+  {
+    tc_size= 0;
+    tdc_size= 0;
+    /* Either the purge finds what others release, or they see the new limit. */
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    purge_tables();
+  }
+  DBUG_VOID_RETURN;
+}
+
+
+void tdc_deinit()
+{
+  DBUG_ENTER("tdc_deinit");
+  if (tdc_inited)
+  {
+    tdc_inited= false;
+    lf_hash_destroy(&tdc_hash);
+    mysql_mutex_destroy(&LOCK_unused_shares);
+    tc_deinit();
+  }
+  DBUG_VOID_RETURN;
+}
