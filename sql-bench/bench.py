@@ -47,6 +47,7 @@ from benchlib.timelimit import (OutOfTime, obey_signals,    # noqa: E402
 import scenarios                                            # noqa: E402
 
 VARIANTS = ("stock", "patched")
+CONTROL = "stock again"
 TOP = pathlib.Path(__file__).resolve().parents[1]
 QUICK_MINUTES = 10              # the whole of --quick
 END = 15                        # seconds of a share kept for stopping servers
@@ -113,7 +114,11 @@ class Run:
         self.cells = scenario.cells(options)
         self.deadline = None
         self.failed = False
-        self.peers = options.peers if scenario.peers else []
+        self.peers = list(options.peers) if scenario.peers else []
+        self.control = None
+        if options.control and scenario.needs_servers:
+            self.control = self.server(CONTROL)
+            self.peers.append(self.control)
         self.file = options.output / f"{scenario.name}.json"
         self.settings = {name: value for name, value in vars(options).items()
                          if name in scenario_arguments(scenario)}
@@ -188,9 +193,10 @@ class Run:
     def server(self, variant):
         # Servers that run at the same time need a data directory each
         name = f"data-{variant}" if self.scenario.both_running else "data"
-        return Server(self.options.trees / variant,
-                      self.options.trees / "bench" / name,
-                      self.scenario.server_options(self.options))
+        tree = "stock" if variant == CONTROL else variant
+        return Server(self.options.trees / tree,
+                      self.options.trees / "bench" / name.replace(" ", "-"),
+                      self.scenario.server_options(self.options), variant)
 
     def order(self, pair):
         return VARIANTS if pair % 2 == 0 else VARIANTS[::-1]
@@ -293,7 +299,11 @@ class Run:
             # Page for page the same; an earlier run has changed both
             self.progress.show(f"{self.scenario.name}: copying the data")
             servers["patched"].copy_datadir(servers["stock"])
+            if self.control:
+                self.control.copy_datadir(servers["stock"])
         for peer in self.peers:
+            if peer is self.control:
+                continue
             self.scenario.prepare(peer, self.options, self.preparing)
             self.data["versions"][peer.variant] = peer.version()
         return servers
@@ -306,7 +316,7 @@ class Run:
         self.data["versions"][server.variant] = server.version()
 
     def run_side_by_side(self, servers):
-        for server in servers.values():
+        for server in (*servers.values(), *self.peers):
             server.start()
         for server in (*servers.values(), *self.peers):
             self.warm_up(server)
@@ -354,6 +364,14 @@ class Run:
             if cut:
                 raise OutOfTime
 
+    @staticmethod
+    def ratio(values, variant):
+        """Of the values of a variant to those of stock, as text."""
+        ratio = ratio_of_pairs(values["stock"], values.get(variant, []))
+        return (f"{ratio['median']:.2f} ({ratio['low']:.2f} to "
+                f"{ratio['high']:.2f}, {ratio['pairs']} pairs)"
+                if ratio else "-")
+
     def finish(self):
         """Print the table and the scenario's remarks."""
         if self.empty():
@@ -368,11 +386,11 @@ class Run:
         for cell, values in results:
             shown = [f"{median(values[name]):10.4g}" if values.get(name)
                      else f"{'-':>10}" for name in names]
-            ratio = ratio_of_pairs(values["stock"], values["patched"])
-            text = (f"{ratio['median']:.2f} ({ratio['low']:.2f} to "
-                    f"{ratio['high']:.2f}, {ratio['pairs']} pairs)"
-                    if ratio else "-")
+            text = self.ratio(values, "patched")
             print(f"{cell['label']:{width}} {' '.join(shown)}  {text}")
+            if self.control:
+                print(f"{'':{width}} {' ' * 11 * len(names)} "
+                      f"{CONTROL}: {self.ratio(values, CONTROL)}")
         whole_cells = [(cell, values) for cell, values in results
                        if all(values[v] for v in VARIANTS)]
         if (len(whole_cells) == len(results)
@@ -425,6 +443,9 @@ def parse(words):
                         help="measure a running server beside, as root "
                         "without password; databases tc_* are created there "
                         "and dropped")
+    parser.add_argument("--control", action="store_true",
+                        help="measure the stock server a second time in each "
+                        "turn: what its ratio to itself shows is noise")
     parser.add_argument("--resume", action="store_true",
                         help="continue an interrupted run")
     parser.add_argument("--report", action="store_true",

@@ -43,11 +43,11 @@ atexit.register(stop_all)
 class Server:
     """One mariadbd, from one build tree, on one data directory."""
 
-    def __init__(self, tree, datadir, options=()):
+    def __init__(self, tree, datadir, options=(), variant=None):
         """tree: directory with source/ and release/."""
         self.source = tree / "source"
         self.build = tree / "release"
-        self.variant = tree.name
+        self.variant = variant or tree.name
         self.program = str(self.build / "sql" / "mariadbd")
         self.datadir = datadir
         self.options = list(options)
@@ -191,6 +191,14 @@ class Server:
 
     def version(self):
         return self.sql("SELECT VERSION()")[0][0]
+
+    def cpu_seconds(self):
+        """CPU time that the server has used, None if it is not ours."""
+        if not self.process:
+            return None
+        text = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text()
+        user, system = text.rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 class Peer(Server):
