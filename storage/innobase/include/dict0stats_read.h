@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef dict0stats_read_h
+#define dict0stats_read_h
+
+/* Persistent statistics without SQL: see dict/dict0stats_read.cc */
+
+#include "dict0types.h"
+#include "db0err.h"
+
+/** Read the stored statistics of a table, without SQL and without the exclusive
+dict_sys.latch.
+@param table  table, which the caller keeps open
+@param err    DB_SUCCESS; DB_STATS_DO_NOT_EXIST if no row is of any use; or why
+              reading ended before the last row
+@return whether err is the result.  If not, nothing has changed, and the caller
+goes MariaDB's way: the statistics tables are not in the data dictionary cache,
+not as they must be, or have another primary key than they were created with */
+bool dict_stats_fetch(dict_table_t *table, dberr_t *err) noexcept;
+
+/** Look the statistics tables up.  The caller has dict_sys.latch shared.
+@param table_stats  mysql.innodb_table_stats
+@param index_stats  mysql.innodb_index_stats
+@return whether both are in the data dictionary cache, and as they must be */
+bool dict_stats_find_tables(dict_table_t **table_stats,
+                            dict_table_t **index_stats) noexcept;
+
+#endif
