@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/**************************************************//**
+@file dict/dict0evict.cc
+Eviction of table definitions in slices
+
+The data dictionary cache may have more tables than table_definition_cache
+says, until the master task evicts those that nobody uses.  MariaDB does that in
+one go, with dict_sys.latch held exclusively: nobody opens a table meanwhile, for
+seconds if there are many.  Here the latch is held for a slice of SLICE_US, or
+for one table if that takes longer, and then left to the others for as long.
+
+How a slice finds its place.  dict_sys.table_LRU is never sorted: a table is
+added at the head, stays where it is, and is removed.  Eviction goes from the
+tail to the head.  When a slice ends, it notes the next tables on its way
+(PLACES of them, by address and id).  The next slice goes on from the first of
+these that is still in the cache, in table_LRU.  Those before it have left the
+list, so they need no visit, and every other table between is where it was: none
+is visited twice, and none is left out.  Between slices another thread may have
+
+- removed a noted table (DROP): the id is not found;
+- moved it to table_non_LRU (prevent_eviction()): can_be_evicted is false;
+- removed it and loaded it again: it is another object, or one that happens to
+  have the address of the former one.  The latter is near the head, as all that
+  was loaded since: this run ends early, and the next one starts from the tail;
+- removed all that were noted: then this run ends, too.
+
+No table is kept from being dropped by a reference, and what removes tables has
+nothing to do for this.
+
+When to stop: as before when one run has visited the tables that were in the
+list when it began (or half of them), or table_LRU is not longer than
+table_definition_cache.  The length is the present one, so what others load
+meanwhile counts.  Besides, a run ends after RUN_US, since the master task has
+the log to write every second, and it ends when the server shuts down.  What is
+left waits for the next run.
+*******************************************************/
+
+#include "dict0dict.h"
+#include "ha_prototypes.h"
+#include "mysqld.h"
+#include "srv0srv.h"
+#include "srv0start.h"
+#ifdef ENABLED_DEBUG_SYNC
+#include "debug_sync.h"
+#endif
+#include <chrono>
+#include <thread>
+
+bool dict_table_can_be_evicted(dict_table_t *table);
+
+namespace
+{
+
+/** How long a slice holds the latch, and the pause after it, in microseconds */
+constexpr ulonglong SLICE_US= 200;
+/** How long one run may last, pauses included, in microseconds */
+constexpr ulonglong RUN_US= 500000;
+/** How many tables ahead a slice notes */
+constexpr size_t PLACES= 8;
+
+/** Where a slice has ended */
+class evict_place
+{
+  struct { const dict_table_t *table; table_id_t id; } ahead[PLACES];
+  size_t n= 0;
+
+public:
+  /** Note a table and those ahead of it.
+  @param table  the next one to visit */
+  void note(dict_table_t *table) noexcept
+  {
+    ut_ad(dict_sys.locked());
+    for (n= 0; table && n < PLACES; table= UT_LIST_GET_PREV(table_LRU, table))
+      ahead[n++]= {table, table->id};
+  }
+
+  /** @return the table to go on from, or nullptr if no noted one is left */
+  dict_table_t *find() const noexcept
+  {
+    ut_ad(dict_sys.locked());
+    for (size_t i= 0; i < n; i++)
+      if (dict_table_t *table= dict_sys.find_table(ahead[i].id))
+        if (table == ahead[i].table && table->can_be_evicted)
+          return table;
+    return nullptr;
+  }
+};
+
+/** Let others have the latch for a while. */
+void let_others() noexcept
+{
+#ifdef ENABLED_DEBUG_SYNC
+  DBUG_EXECUTE_IF("dict_evict_between_slices",
+                  THD *thd= innobase_create_background_thd("InnoDB eviction");
+                  set_current_thd(thd);
+                  debug_sync_set_action(thd, STRING_WITH_LEN
+                                        ("now SIGNAL evict_paused "
+                                         "WAIT_FOR evict_go"));
+                  set_current_thd(nullptr);
+                  destroy_background_thd(thd););
+#endif
+  std::this_thread::sleep_for(std::chrono::microseconds(SLICE_US));
+}
+
+} // namespace
+
+/** Evict unused, unlocked tables from table_LRU.
+@param half whether to consider half the tables only (instead of all)
+@return number of tables evicted */
+ulint dict_sys_t::evict_table_LRU(bool half) noexcept
+{
+#ifdef MYSQL_DYNAMIC_PLUGIN
+  constexpr ulint max_tables= 400;
+#else
+  extern ulong tdc_size;        /* table_definition_cache */
+  const ulint max_tables= tdc_size;
+#endif
+  /* Mostly there is nothing to do, and so nobody to be stopped */
+  freeze(SRW_LOCK_CALL);
+  const bool fits= UT_LIST_GET_LEN(table_LRU) <= max_tables;
+  unfreeze();
+  if (fits || DBUG_IF("dict_evict_off"))
+    return 0;
+
+  ulint n_evicted= 0;
+  evict_place place;
+  const ulonglong begin= microsecond_interval_timer();
+
+  lock(SRW_LOCK_CALL);
+  ulonglong slice_begin= microsecond_interval_timer();
+  ulint to_visit= UT_LIST_GET_LEN(table_LRU);
+  if (half)
+    to_visit-= to_visit / 2;
+
+  for (dict_table_t *table= UT_LIST_GET_LAST(table_LRU);
+       table && to_visit && UT_LIST_GET_LEN(table_LRU) > max_tables; to_visit--)
+  {
+    dict_table_t *const next= UT_LIST_GET_PREV(table_LRU, table);
+
+    if (dict_table_can_be_evicted(table))
+    {
+      remove(table, true);
+      n_evicted++;
+    }
+    table= next;
+
+    const ulonglong now= microsecond_interval_timer();
+    if (now - slice_begin < SLICE_US &&
+        !DBUG_IF("dict_evict_between_slices"))
+      continue;
+    place.note(table);
+    unlock();
+    if (now - begin >= RUN_US || srv_shutdown_state != SRV_SHUTDOWN_NONE)
+      return n_evicted;
+    let_others();
+    lock(SRW_LOCK_CALL);
+    slice_begin= microsecond_interval_timer();
+    table= place.find();
+  }
+
+  unlock();
+  return n_evicted;
+}
