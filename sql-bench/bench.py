@@ -183,7 +183,8 @@ class Run:
             group = self.data["cells"][first:first + size]
             pairs = min(len(cell["values"][variant]) for cell in group
                         for variant in VARIANTS)
-            for name in (*VARIANTS, *(peer.variant for peer in self.peers)):
+            for name in dict.fromkeys(name for cell in group
+                                      for name in cell["values"]):
                 have = min(pairs, *(len(cell["values"].get(name, ()))
                                     for cell in group))
                 for cell in group:
@@ -267,6 +268,8 @@ class Run:
             set_limit(0)
 
     def run_program(self):
+        self.scenario.prepare_program(self.options.trees, self.options,
+                                      self.preparing)
         parts = self.scenario.parts(self.options)
         for pair in range(self.pairs):
             for part in parts:
@@ -282,9 +285,9 @@ class Run:
                     self.options.trees, self.options, part, self.order(pair))
                 with whole():
                     for index in cells:
-                        for variant in VARIANTS:
-                            self.values(index, variant).append(
-                                measured[self.cells[index]["label"]][variant])
+                        for name, value in measured[
+                                self.cells[index]["label"]].items():
+                            self.values(index, name).append(value)
                     self.save()
 
     def prepare(self):

@@ -13,18 +13,20 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.dont_write_bytecode = True
 
 import bench                                            # noqa: E402
 import scenarios                                        # noqa: E402
+from scenarios import cold_open                         # noqa: E402
 from benchlib import profile, report, sysbench, timelimit   # noqa: E402
 from benchlib.scenario import (Scenario, integers,      # noqa: E402
                                need_disk)
 from benchlib.servers import BenchError, Server         # noqa: E402
 from benchlib.statistics import (geometric_mean,        # noqa: E402
-                                 ratio_of_pairs)
+                                 percentile, ratio_of_pairs)
 from benchlib.timelimit import OutOfTime                # noqa: E402
 
 SYSBENCH = """\
@@ -70,6 +72,12 @@ class StatisticsTest(unittest.TestCase):
     def test_pair_that_is_not_complete_does_not_count(self):
         self.assertEqual(ratio_of_pairs([1.0, 1.0], [2.0])["pairs"], 1)
         self.assertIsNone(ratio_of_pairs([1.0], []))
+
+    def test_percentile_is_one_of_the_values(self):
+        values = list(range(1000, 0, -1))
+        self.assertEqual([percentile(values, part)
+                          for part in (0.0, 0.5, 0.999, 1.0)],
+                         [1, 501, 1000, 1000])
 
     def test_geometric_mean(self):
         self.assertAlmostEqual(geometric_mean([0.5, 2.0]), 1.0)
@@ -329,6 +337,80 @@ class TimeLimitTest(unittest.TestCase):
         with timelimit.whole():
             os.kill(os.getpid(), signal.SIGALRM)
             timelimit.set_limit(0)
+
+
+class ColdOpenTest(unittest.TestCase):
+    def test_shares_are_all_tables_once(self):
+        parts = cold_open.shares(range(1, 24), 5)
+        self.assertEqual([table for part in parts for table in part],
+                         list(range(1, 24)))
+        self.assertEqual({len(part) for part in parts}, {4, 5})
+
+    def test_rates_are_of_all_clients_to_the_last_end(self):
+        found = cold_open.rates(("a", "b", "c"), [(10, 6.0), (30, 9.0)], 5.0,
+                                (0.002, 80))
+        self.assertEqual(found, {"a": 10.0, "b": 50.0, "c": 2.0})
+
+    def test_usage_counts_cpu_time_and_waits_of_this_process(self):
+        cpu, switches = cold_open.usage(os.getpid())
+        while sum(os.times()[:2]) < cpu + 0.05:
+            pass
+        subprocess.run(["sleep", "0.01"], check=True)
+        after = cold_open.usage(os.getpid())
+        self.assertGreater(after[0], cpu)
+        self.assertGreater(after[1], switches)
+
+    def test_statements_are_sent_ahead_and_each_answer_is_read(self):
+        class Session:
+            sent, read, most = [], 0, 0
+
+            def send(self, *statements):
+                self.sent += statements
+                self.most = max(self.most, len(self.sent) - self.read)
+
+            def skip_result(self):
+                self.read += 1
+
+        session = Session()
+        cold_open.ask(session, range(1, 46))
+        self.assertEqual(session.sent, [cold_open.touch(table)
+                                        for table in range(1, 46)])
+        self.assertEqual((session.read, session.most), (45, cold_open.BATCH))
+
+
+class RunProgramTest(unittest.TestCase):
+    def test_a_third_measurement_is_kept_beside_the_pair(self):
+        class Third(Fake):
+            name = "third"
+            needs_servers = False
+            prepared = []
+
+            @staticmethod
+            def cells(options):
+                return [{"label": "one", "part": None}]
+
+            @staticmethod
+            def add_arguments(parser):
+                pass
+
+            @classmethod
+            def prepare_program(cls, trees, options, progress):
+                cls.prepared.append(trees)
+
+            @staticmethod
+            def measure_pair(trees, options, part, order):
+                return {"one": {"stock": 1.0, "patched": 2.0, "again": 3.0}}
+
+        with tempfile.TemporaryDirectory() as work:
+            options = parse("--output", work, "--pairs", "2")
+            with unittest.mock.patch.object(bench, "machine", dict):
+                run = bench.Run(Third, options, bench.Progress())
+                run.run()
+            values = json.loads(pathlib.Path(work, "third.json").read_text())
+        self.assertEqual(values["cells"][0]["values"],
+                         {"stock": [1.0, 1.0], "patched": [2.0, 2.0],
+                          "again": [3.0, 3.0]})
+        self.assertEqual(len(Third.prepared), 1)
 
 
 class ScenariosTest(unittest.TestCase):

@@ -60,6 +60,10 @@ class Scenario:
         return [None]
 
     @staticmethod
+    def prepare_program(trees, options, progress):
+        """Without servers: once before the first measurement."""
+
+    @staticmethod
     def prepare(server, options, progress):
         """Needs no data."""
 

@@ -9,6 +9,12 @@ def median(values):
     return statistics.median(values)
 
 
+def percentile(values, part):
+    """The value that a part of all values does not exceed."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(part * len(ordered)))]
+
+
 def ratio_of_pairs(stock, patched):
     """Median, lowest and highest of patched/stock over pairs taken in turn.
 

@@ -15,7 +15,10 @@ A scenario is a class with
                         cell; False: one after the other on one directory
   needs_servers         False: a program of its own measures both, by
                         measure_pair(trees, options, part, order) for each of
-                        its parts(options), and the rest is not used
+                        its parts(options), behind
+                        prepare_program(trees, options, progress), and the
+                        rest is not used; what it measures besides under
+                        another name is shown in a column of its own
   together              so many cells in turn are measured as one
   disk(options)         bytes that its tables take
   add_arguments(parser) its own options
@@ -30,6 +33,7 @@ A scenario is a class with
   remarks(results, options)        sentences with what follows from the numbers
 """
 
+from .cold_open import ColdOpen
 from .ddl_churn import DdlChurn
 from .file_fragmentation import FileFragmentation
 from .information_schema import InformationSchema
@@ -44,4 +48,5 @@ from .working_set import WorkingSet
 ALL = {scenario.name: scenario
        for scenario in (OpenTables, TableCache, Sysbench, SysbenchProfile,
                         InnodbOpenFiles, FileFragmentation,
-                        InformationSchema, WorkingSet, DdlChurn, QueryCache)}
+                        InformationSchema, WorkingSet, DdlChurn, QueryCache,
+                        ColdOpen)}

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A large query cache: filled, read, invalidated, and kept full for long."""
 
-import multiprocessing
 import random
 import re
 import threading
 import time
 
 from benchlib import wire
+from benchlib.processes import in_processes
 from benchlib.scenario import Scenario, positive
 from benchlib.servers import BenchError, Server
 from benchlib.statistics import median
@@ -63,29 +63,6 @@ def create_results(session, tables):
         session.query(f"CREATE TABLE t{i} (id INT PRIMARY KEY, b VARBINARY"
                       "(1400)) ENGINE=MyISAM")
         session.query(f"INSERT INTO t{i} VALUES {rows}")
-
-
-def in_processes(target, arguments):
-    """Run target in a process for each tuple of arguments; their answers."""
-    jobs, answers = [], []
-    try:
-        for words in arguments:
-            mine, theirs = multiprocessing.Pipe(False)
-            job = multiprocessing.Process(target=target,
-                                          args=(theirs, *words))
-            job.start()
-            theirs.close()
-            jobs.append((job, mine))
-        for job, pipe in jobs:
-            answers.append(pipe.recv())
-            job.join()
-    except EOFError:
-        raise BenchError(f"{target.__name__}() ended early") from None
-    finally:
-        for job, _ in jobs:
-            job.kill()                  # if it has not ended
-            job.join()
-    return answers
 
 
 def run_batch(session, statements):

@@ -1,0 +1,371 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""First touch of InnoDB tables that the server does not know yet."""
+
+import itertools
+import multiprocessing
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import time
+
+from benchlib import wire
+from benchlib.processes import in_processes
+from benchlib.scenario import (RESERVED_DESCRIPTORS, Scenario,
+                               descriptor_limit, positive)
+from benchlib.servers import BenchError, Server
+from benchlib.statistics import median, percentile, ratio_of_pairs
+
+DATABASE = "tc_cold_open"
+CONTROL = "stock again"         # a third measurement of each pair
+CONNECTIONS = (1, 16)           # of the first touch
+RANDOM_CONNECTIONS = 16
+DEFINITIONS = 2000              # table_definition_cache of the random SELECTs
+HOT_TABLES, HOT, COLD = 10, 8, 8
+BATCH = 20                      # statements on their way at a time
+TABLE_BYTES = 144 << 10         # of one table, all of its files
+COLUMNS = ("id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT, "
+           "author BIGINT UNSIGNED NOT NULL DEFAULT 0, "
+           "created DATETIME NOT NULL DEFAULT '2000-01-01', "
+           "changed DATETIME NOT NULL DEFAULT '2000-01-01', "
+           "title VARCHAR(200) NOT NULL DEFAULT '', "
+           "name VARCHAR(200) NOT NULL DEFAULT '', "
+           "status VARCHAR(20) NOT NULL DEFAULT 'draft', "
+           "type VARCHAR(20) NOT NULL DEFAULT 'post', "
+           "parent BIGINT UNSIGNED NOT NULL DEFAULT 0, "
+           "menu INT NOT NULL DEFAULT 0, "
+           "comments BIGINT NOT NULL DEFAULT 0, content LONGTEXT, "
+           "PRIMARY KEY (id), KEY kind (type, status, created, id), "
+           "KEY author (author, parent)")
+
+RATE, CPU, SWITCHES = ("tables/s", "us of the server's CPU time a table",
+                       "voluntary context switches a table")
+SELECTS = ("SELECTs/s", "us of the server's CPU time a SELECT",
+           "voluntary context switches a SELECT")
+PERCENTILES = (("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0))
+# What the hot SELECTs have for company
+ALONE, KNOWN, UNKNOWN = ("alone", f"beside {COLD} that read known tables",
+                         f"beside {COLD} that touch cold ones")
+RANDOM, BESIDE = "random: ", "hot: "
+
+
+def touch(table):
+    """One column of one row: the answer costs the client little."""
+    return f"SELECT id FROM t{table} WHERE id=1"
+
+
+def ask(session, tables):
+    """Select from tables; the server always has some statements ahead."""
+    tables = iter(tables)
+    while batch := [touch(table) for table in itertools.islice(tables, BATCH)]:
+        session.send(*batch)
+        for _ in batch:
+            session.skip_result()
+
+
+def client(pipe, begin, work, socket, *arguments):
+    """A process: connect, wait for the others, answer what work() returns."""
+    session = wire.Connection(socket, DATABASE)
+    begin.wait()
+    pipe.send(work(session, *arguments))
+
+
+def read_each(session, tables):
+    """Select from each table once; how many, and when that was done."""
+    ask(session, tables)
+    return len(tables), time.monotonic()
+
+
+def read_any(session, tables, seconds, seed):
+    """Select from tables at random; how many, and when that was done."""
+    chance = random.Random(seed)
+    done, end = 0, time.monotonic() + seconds
+    while time.monotonic() < end:
+        ask(session, [chance.randint(1, tables) for _ in range(BATCH)])
+        done += BATCH
+    return done, time.monotonic()
+
+
+def read_timed(session, seconds, stop, seed):
+    """Time single SELECTs from the hot tables, in ms."""
+    chance = random.Random(seed)
+    took, start = [], time.monotonic()
+    end = start + seconds
+    while start < end and not stop.is_set():
+        query = touch(chance.randint(1, HOT_TABLES))
+        start = time.monotonic()
+        session.send(query)
+        session.skip_result()
+        took.append(1000 * (time.monotonic() - start))
+    return took
+
+
+def keep_busy(session, tables, seconds, stop, again):
+    """Select from each table once, or again and again, for so long; stop the
+    others when there is no table left. Return how many."""
+    end, done = time.monotonic() + seconds, 0
+    for table in itertools.cycle(tables) if again else tables:
+        if time.monotonic() >= end or stop.is_set():
+            return done
+        ask(session, (table,))
+        done += 1
+    stop.set()
+    return done
+
+
+def run(server, *clients):
+    """Run clients, each a tuple of a function and its arguments; return their
+    answers, when they began, and what the server has used meanwhile."""
+    begin = multiprocessing.Barrier(len(clients) + 1)
+    found = {}
+
+    def started():
+        begin.wait()
+        found["begin"] = time.monotonic()
+        found["before"] = usage(server.process.pid)
+
+    answers = in_processes(
+        client, [(begin, work, server.socket, *arguments)
+                 for work, *arguments in clients], started)
+    after = usage(server.process.pid)
+    return answers, found["begin"], [b - a for a, b in
+                                     zip(found["before"], after)]
+
+
+def rates(names, answers, begin, used):
+    """What was done by all, as a rate; and its cost to the server."""
+    done = sum(count for count, _ in answers)
+    seconds = max(end for _, end in answers) - begin
+    return dict(zip(names, (done / seconds, 1e6 * used[0] / done,
+                            used[1] / done)))
+
+
+def usage(pid):
+    """(seconds of CPU time, voluntary context switches) of a process so far;
+    the latter of the threads that there are."""
+    text = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii",
+                                                       errors="replace")
+    fields = text.rpartition(")")[2].split()
+    switches = 0
+    for path in pathlib.Path(f"/proc/{pid}/task").glob("*/status"):
+        try:
+            lines = path.read_text(errors="replace").splitlines()
+        except (FileNotFoundError, ProcessLookupError):
+            continue                    # the thread has ended
+        switches += sum(int(line.split()[1]) for line in lines
+                        if line.startswith("voluntary_ctxt_switches"))
+    return ((int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"),
+            switches)
+
+
+def first(connections):
+    """The part of a first touch from so many connections."""
+    return f"{connections} connection{'s' * (connections > 1)}: "
+
+
+class ColdOpen(Scenario):
+    name = "cold-open"
+    title = "First touch of InnoDB tables after a start"
+    source = "MDEV-35154, and a design measurement of 2026"
+    question = ("What does the first use of a table cost, how much faster are "
+                "many connections than one, and what do statements notice "
+                "that use tables which the server knows?")
+    method = ("InnoDB tables of 12 columns and three indexes, with persistent "
+              "statistics, whose files are in the page cache; a server is "
+              "started for each measurement. Every table is selected from "
+              f"once. At random: {RANDOM_CONNECTIONS} connections select "
+              "from all of the tables with table_definition_cache="
+              f"{DEFINITIONS}. Hot: {HOT} connections time their SELECTs from "
+              f"{HOT_TABLES} tables, alone, beside {COLD} that read known "
+              f"tables, and beside {COLD} that touch cold ones. "
+              f"'{CONTROL}' is a third measurement of each pair: what differs "
+              "from stock there is noise.")
+    caveat = ("The clients share the CPUs with the server, so with few CPUs "
+              "the longest hot SELECTs are those that waited for a CPU: "
+              "compare with the company that reads known tables. Nothing is "
+              "read from a disk.")
+    unit = "as named"
+    weight = 8
+    needs_servers = False
+
+    @staticmethod
+    def add_arguments(parser):
+        parser.add_argument("--cold-tables", type=positive,
+                            help="number of tables (default 20000; quick "
+                            "3000)")
+
+    @staticmethod
+    def tables(options):
+        return options.cold_tables or (3000 if options.quick else 20000)
+
+    @staticmethod
+    def seconds(options):
+        return 3 if options.quick else 10
+
+    @classmethod
+    def check(cls, options):
+        if cls.tables(options) < 1000:
+            raise BenchError("--cold-tables: at least 1000")
+        with open("/proc/meminfo", encoding="ascii") as file:
+            available = next(int(line.split()[1]) << 10 for line in file
+                             if line.startswith("MemAvailable"))
+        if available < cls.disk(options) * 2 // 3 + (2 << 30):
+            raise BenchError(f"too little memory for the files of "
+                             f"{cls.tables(options)} tables, twice; choose "
+                             "fewer by --cold-tables")
+
+    @classmethod
+    def disk(cls, options):
+        return 3 * cls.tables(options) * TABLE_BYTES
+
+    @staticmethod
+    def parts(options):
+        return [*map(first, CONNECTIONS), RANDOM, BESIDE]
+
+    @classmethod
+    def cells(cls, options):
+        found = {first(connections): (RATE, CPU, SWITCHES)
+                 for connections in CONNECTIONS}
+        found[RANDOM] = SELECTS
+        found[BESIDE] = [f"{name} {company}, ms"
+                         for company in (ALONE, KNOWN, UNKNOWN)
+                         for name, _ in PERCENTILES]
+        return [{"label": part + label, "part": part}
+                for part, labels in found.items() for label in labels]
+
+    @classmethod
+    def server(cls, trees, variant, options, data=None):
+        """A server on a copy of the data for its own variant."""
+        tables = cls.tables(options)
+        files = min(tables, descriptor_limit() - RESERVED_DESCRIPTORS)
+        return Server(trees / variant,
+                      trees / "bench" / f"cold-open-{tables}" /
+                      (data or variant),
+                      [f"--table-definition-cache={tables + 400}",
+                       f"--table-open-cache={tables + 400}",
+                       "--open-files-limit=1048576", "--thread-cache-size=64",
+                       f"--innodb-open-files={files}",
+                       f"--innodb-buffer-pool-size={256 + tables // 32}M",
+                       "--innodb-buffer-pool-load-at-startup=0",
+                       "--innodb-buffer-pool-dump-at-shutdown=0",
+                       # So that the page cache is used
+                       "--innodb-flush-method=fsync"])
+
+    @classmethod
+    def prepare_program(cls, trees, options, progress):
+        """Make the tables once, and a copy of them for each variant."""
+        tables = cls.tables(options)
+        server = cls.server(trees, "stock", options, "data")
+        ready = server.datadir.parent / "ready"
+        if ready.exists():
+            return
+        shutil.rmtree(server.datadir.parent, ignore_errors=True)
+        server.start("--innodb-flush-log-at-trx-commit=0", "--debug-no-sync",
+                     "--skip-innodb-doublewrite", "--sync-frm=0",
+                     "--innodb-stats-auto-recalc=0")
+        server.sql(f"CREATE DATABASE {DATABASE}")
+        for begin in range(1, tables + 1, 500):
+            progress("creating tables", begin - 1, tables)
+            # CREATE TABLE stores statistics, too
+            server.sql("".join(
+                f"CREATE TABLE t{number} ({COLUMNS}) ENGINE=InnoDB; "
+                f"INSERT INTO t{number} (title) VALUES ('a'),('b'),('c');\n"
+                for number in range(begin, min(begin + 500, tables + 1))),
+                DATABASE)
+        server.stop()
+        for number, variant in enumerate(("stock", "patched")):
+            progress("copying the data", number, 2)
+            cls.server(trees, variant, options).copy_datadir(server)
+        shutil.rmtree(server.datadir)
+        os.sync()
+        ready.touch()
+
+    @classmethod
+    def measure_pair(cls, trees, options, part, order):
+        found = {}
+        for name in (*order, CONTROL):
+            server = cls.server(trees, "stock" if name == CONTROL else name,
+                                options)
+            # The page cache has all files
+            subprocess.run(["find", str(server.datadir), "-type", "f", "-exec",
+                            "cat", "{}", "+"], stdout=subprocess.DEVNULL,
+                           check=True)
+            if part == RANDOM:
+                server.start(f"--table-definition-cache={DEFINITIONS}",
+                             f"--table-open-cache={DEFINITIONS}")
+                measured = cls.at_random(server, options)
+            else:
+                server.start()
+                measured = (cls.hot(server, options) if part == BESIDE else
+                            cls.first_touch(server, part, options))
+            server.stop()
+            for label, value in measured.items():
+                found.setdefault(part + label, {})[name] = value
+        return found
+
+    @classmethod
+    def first_touch(cls, server, part, options):
+        connections = int(part.partition(" ")[0])
+        # Each connection from its own end, as sites of a host are apart
+        return rates((RATE, CPU, SWITCHES), *run(server, *(
+            (read_each, share) for share in
+            shares(range(1, cls.tables(options) + 1), connections))))
+
+    @classmethod
+    def at_random(cls, server, options):
+        def read(seconds, seed):
+            return run(server, *(
+                (read_any, cls.tables(options), seconds, seed + number)
+                for number in range(RANDOM_CONNECTIONS)))
+        read(cls.seconds(options) / 2, 100)     # the caches fill up
+        return rates(SELECTS, *read(cls.seconds(options), 200))
+
+    @classmethod
+    def hot(cls, server, options):
+        known = range(1, 201)
+        session = wire.Connection(server.socket, DATABASE)
+        ask(session, known)
+        cold = range(201, cls.tables(options) + 1)
+        found = {}
+        for company, tables in ((ALONE, ()), (KNOWN, known), (UNKNOWN, cold)):
+            stop, seconds = multiprocessing.Event(), cls.seconds(options)
+            answers, _, _ = run(
+                server,
+                *((read_timed, seconds, stop, number)
+                  for number in range(HOT)),
+                *((keep_busy, share, seconds, stop, tables is known)
+                  for share in (shares(tables, COLD) if tables else ())))
+            took = sorted(itertools.chain(*answers[:HOT]))
+            for name, part in PERCENTILES:
+                found[f"{name} {company}, ms"] = percentile(took, part)
+        session.close()
+        return found
+
+    @staticmethod
+    def remarks(results, options):
+        values = {cell["label"]: values for cell, values in results}
+        said = []
+        for label in [first(connections) + RATE for connections in CONNECTIONS
+                      ] + [RANDOM + SELECTS[0]]:
+            ratio = ratio_of_pairs(values[label]["stock"],
+                                   values[label].get(CONTROL, []))
+            if ratio:
+                said.append(f"{label}: {CONTROL} is {ratio['median']:.2f} "
+                            f"({ratio['low']:.2f} to {ratio['high']:.2f}) of "
+                            "stock")
+        for variant in ("stock", "patched"):
+            one, many = ([median(values[first(connections) + what][variant])
+                          for what in (RATE, CPU)]
+                         for connections in CONNECTIONS)
+            said.append(f"{variant}: {CONNECTIONS[1]} connections touch "
+                        f"{many[0] / one[0]:.2f} times as many tables a "
+                        f"second as one, for {many[1] / one[1]:.2f} times "
+                        "the CPU time each")
+        return said
+
+
+def shares(tables, number):
+    """A range in so many parts, one behind the other."""
+    return [tables[len(tables) * i // number:len(tables) * (i + 1) // number]
+            for i in range(number)]
