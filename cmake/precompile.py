@@ -11,8 +11,10 @@ includes.
 So this program goes through the source file and the headers that it includes,
 in the compiler's order, and through the precompiled ones likewise.  It looks
 for a header in both for which a file that includes it, directly or not,
-defines a macro first, whose name is in that header.  If that differs the
-source file is printed, with the reason behind a tab.
+defines a macro first, whose name is in that header.  So does a header that is
+not precompiled, and that the source file includes earlier: pfs.cc chooses so by
+pfs_file_provider.h what mysql_file.h calls.  If that differs the source file is
+printed, with the reason behind a tab.
 
 Conditions (#if) are not evaluated: every #include and #define counts.
 Headers of the system are not read; names that begin with an underscore count
@@ -83,8 +85,9 @@ class Reader:
                     file.directives.append((what, rest, None))
             elif match := NAME.match(rest):
                 file.directives.append((what, match[0], None))
-        # What is behind the last #include is of no interest
-        while file.directives and file.directives[-1][0] != "include":
+        # What is behind a source file's last #include is of no interest
+        while (not file.names and file.directives
+               and file.directives[-1][0] != "include"):
             file.directives.pop()
         return file
 
@@ -92,27 +95,35 @@ class Reader:
 class Walk:
     """The headers in the order in which the compiler first reads them."""
 
-    def __init__(self, file, is_source):
+    def __init__(self, file, precompiled=None):
+        """precompiled: the Walk through the precompiled headers, if the file is
+        a source file."""
+        self.precompiled = precompiled
         self.pragma = None          # of the source file, so far
+        self.others = set()         # macros of headers that are not precompiled
         self.reserved = set()       # names that the source file sets, so far
         self.found = {}             # header: what it may depend on
-        self.through(file, is_source, set())
+        self.through(file, precompiled is not None, set())
 
     def through(self, file, is_source, macros):
         """Follow a file; macros are set by those that include it."""
         macros = set(macros)
+        other = (not is_source and self.precompiled
+                 and file not in self.precompiled.found)
         for what, name, included in file.directives:
             if what == "pragma":
                 if is_source:
                     self.pragma = self.pragma or f"#pragma {name}"
             elif what == "define" or what == "undef" and is_source:
                 macros.add(name)
+                if other:
+                    self.others.add(name)
                 if is_source and name.startswith("_"):
                     self.reserved.add(name)
             elif what == "undef":
                 macros.discard(name)
             elif (included or name) not in self.found:
-                depends = (macros & included.names if included
+                depends = ((macros | self.others) & included.names if included
                            else set(self.reserved))
                 if self.pragma:
                     depends.add(self.pragma)
@@ -148,10 +159,10 @@ def main():
         if header is None:
             raise FileNotFoundError(f"there is no header {name}")
         headers.directives.append(("include", name, header))
-    precompiled = Walk(headers, False)
+    precompiled = Walk(headers)
     for path in arguments.sources:
         reason = objection(precompiled,
-                           Walk(reader.file(path.resolve()), True))
+                           Walk(reader.file(path.resolve()), precompiled))
         if reason:
             print(f"{path}\t{reason}")
     return 0

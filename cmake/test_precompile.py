@@ -41,6 +41,9 @@ struct a_class { char c; long l; };
 #undef WITH_MORE
 """,
     "elsewhere.h": "#define ELSEWHERE 1\n",
+    # Chooses what a header means that is included later, as
+    # pfs_file_provider.h does for mysql_file.h
+    "provider.h": "#define WITH_MORE 1\n",
 }
 
 
@@ -80,6 +83,15 @@ class PrecompileTest(unittest.TestCase):
         self.assertEqual(self.run_on(
             '#define WITH_MORE 1\n#include "class.h"\n'),
             "basis.h depends on WITH_MORE")
+
+    def test_macro_of_a_header_that_is_not_precompiled(self):
+        self.assertEqual(self.run_on(
+            '#include "provider.h"\n#include "class.h"\n'),
+            "basis.h depends on WITH_MORE")
+
+    def test_header_that_is_not_precompiled_behind_the_others(self):
+        self.assertEqual(self.run_on(
+            '#include "class.h"\n#include "provider.h"\n'), "")
 
     def test_macro_between_headers(self):
         self.assertEqual(self.run_on(
