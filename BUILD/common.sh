@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What the commands in BUILD/ share; to be sourced.  Sets:
+# What the commands in BUILD/ share; to be sourced.  Takes --base SERIES out of
+# the command's arguments, and sets:
 #   top     the repository
-#   base    MariaDB release series (environment MARIADB_BASE, default 10.11)
+#   base    MariaDB release series: that of --base, or of the environment's
+#           MARIADB_BASE, or of the Debian release that runs here, or 10.11
 #   trees   directory of sources and build trees
 # Exit status of every command: 0 done, 1 failed, 2 wrong usage.
 
 set -euo pipefail
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
-base=${MARIADB_BASE:-10.11}
-trees=$top/out/$base
 command_name=BUILD/$(basename "$0")
 
 say()   { printf -- '-- %s\n' "$*"; }
@@ -29,6 +29,42 @@ need_value()
 {
   [ "$2" -ge 2 ] || wrong "$1 needs a value"
 }
+
+# base_value NAME: a value from the series' own file
+base_value()
+{
+  sed -n "s/^set(BASE_$1 \"\{0,1\}\([^\"]*\)\"\{0,1\})\$/\1/p" \
+    "$top/cmake/base-$base.cmake"
+}
+
+# default_base OS-RELEASE: the series of the Debian release that this file names
+default_base()
+{
+  local id='' file
+  id=$(. "$1" 2> /dev/null && printf '%s' "${ID:-}-${VERSION_ID:-}") ||
+    true
+  file=$(grep -lx "set(BASE_DEBIAN ${id#debian-})" "$top"/cmake/base-*.cmake) ||
+    file=/base-10.11.cmake
+  file=${file##*/base-}
+  printf '%s' "${file%.cmake}"
+}
+
+base=${MARIADB_BASE:-$(default_base /etc/os-release)}
+arguments=()
+while [ $# -gt 0 ]; do
+  case $1 in
+    --base) need_value "$1" $#; base=$2; shift ;;
+    --)     break ;;
+    *)      arguments+=("$1") ;;
+  esac
+  shift
+done
+set -- "${arguments[@]}" "$@"
+unset arguments
+[ -f "$top/cmake/base-$base.cmake" ] ||
+  wrong "unknown series '$base' ($(cd "$top/cmake" && echo base-*.*.cmake |
+         sed 's/base-//g; s/\.cmake//g'))"
+trees=$top/out/$base
 
 check_type()
 {

@@ -1,57 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# All that depends on the MariaDB release series: the package that brings the
-# source, and how it is configured.  The features, paths and version suffix
-# are those of Debian 12's mariadb-server (its debian/rules), so that the
-# distribution's engine and plugin packages fit.
-#
-# INSTALL_LAYOUT is STANDALONE with Debian's directories, because in the DEB
-# layout Connector/C makes a link libmariadb.a to itself, which Ninja refuses.
+# MariaDB 10.11 as Debian 12 has it: the package that brings the source, and
+# what differs in its configuration.  The commands in BUILD/ read the lines that
+# begin with set(BASE_.
 
+set(BASE_DEBIAN 12)
+set(BASE_SUITE bookworm)
 set(BASE_PACKAGE mariadb)
+set(BASE_SUFFIX "-0+deb12u1")
+set(BASE_SHARE share/mysql)
+set(BASE_TESTS share/mysql/mysql-test)
+set(BASE_OWN_OPTIONS -DWITH_PMEM=OFF)
 
-set(BASE_OPTIONS
-  -DBUILD_CONFIG=mysql_release
-  -DDEB=Debian
-  -DINSTALL_LAYOUT=STANDALONE
-  -DCMAKE_INSTALL_PREFIX=/usr
-  -DINSTALL_SBINDIR=sbin
-  -DINSTALL_SCRIPTDIR=bin
-  -DINSTALL_PLUGINDIR=lib/mysql/plugin
-  -DINSTALL_MYSQLSHAREDIR=share/mysql
-  -DINSTALL_MYSQLTESTDIR=share/mysql/mysql-test
-  -DINSTALL_SUPPORTFILESDIR=share/mysql
-  -DINSTALL_MYSQLDATADIR=/var/lib/mysql
-  -DINSTALL_UNIX_ADDRDIR=/run/mysqld/mysqld.sock
-  -DINSTALL_SYSCONFDIR=/etc
-  -DINSTALL_SYSCONF2DIR=/etc/mysql/mariadb.conf.d
-  -DMYSQL_SERVER_SUFFIX=-0+deb12u1
-  "-DCOMPILATION_COMMENT=Debian 12"
-  -DSYSTEM_TYPE=debian-linux-gnu
-  -DCONC_DEFAULT_CHARSET=utf8mb4
-  -DWITH_EMBEDDED_SERVER=OFF
-  -DWITH_WSREP=ON
-  -DWITH_PMEM=OFF
-  -DWITH_NUMA=AUTO
-  -DWITH_URING=ON
-  -DWITH_LIBAIO=ON
-  -DIGNORE_AIO_CHECK=ON
-  -DWITH_INNODB_SNAPPY=ON
-  -DPLUGIN_AWS_KEY_MANAGEMENT=NO
-  -DPLUGIN_COLUMNSTORE=NO)
-
-# Packaged on their own by Debian, and half of the time that a build takes
-if(NOT EXTRA_ENGINES)
-  foreach(engine ROCKSDB MROONGA SPIDER CONNECT OQGRAPH SPHINX)
-    list(APPEND BASE_OPTIONS -DPLUGIN_${engine}=NO)
-  endforeach()
-endif()
-
-set(TYPE_OPTIONS_release -DCMAKE_BUILD_TYPE=RelWithDebInfo)
-set(TYPE_OPTIONS_debug -DCMAKE_BUILD_TYPE=Debug)
-set(TYPE_OPTIONS_asan -DCMAKE_BUILD_TYPE=Debug -DWITH_ASAN=ON)
-# ThreadSanitizer does not know fences: gcc warns, which a debug build takes for
-# an error
-set(TYPE_OPTIONS_tsan -DCMAKE_BUILD_TYPE=Debug -DWITH_TSAN=ON
-    -DCMAKE_CXX_FLAGS=-Wno-tsan)
-set(TYPE_OPTIONS_ubsan -DCMAKE_BUILD_TYPE=Debug -DWITH_UBSAN=ON)
+include(${CMAKE_CURRENT_LIST_DIR}/base.cmake)

@@ -5,9 +5,11 @@
 Without --from, the source package is fetched with apt's own tools, which
 verify its signature and checksums.  The machine's apt configuration is read
 and never changed: a private set of source entries is made from it, with
-package lists and a cache of their own.  Versions are tried from the newest
-to the oldest, because the source of a new security version may be missing
-from the mirrors while its binaries are there.
+package lists and a cache of their own.  On a Debian machine of another release
+than --suite names, the private entries name that release instead of the
+machine's, so the same mirrors and keys serve.  Versions are tried from the
+newest to the oldest, because the source of a new security version may be
+missing from the mirrors while its binaries are there.
 
 With --from, a source directory or tarball is taken instead.
 
@@ -77,9 +79,55 @@ def source_entries(etc_apt):
     return entries
 
 
-def private_apt(directory):
+def machine_release(os_release=pathlib.Path("/etc/os-release")):
+    """The code name of the Debian release that runs here, None elsewhere."""
+    text = os_release.read_text() if os_release.is_file() else ""
+    fields = dict(re.findall(r'(?m)^(\w+)="?([^"\n]*)"?$', text))
+    return fields.get("VERSION_CODENAME") if fields.get("ID") == "debian" \
+        else None
+
+
+def for_release(entries, machine, suite):
+    """Entries that name another Debian release in the place of the machine's.
+
+    Suites of the machine's release, and of stable or oldstable, become those
+    of 'suite'.  What is left, such as a vendor's own packages, may not exist
+    for that release and goes.
+    """
+    own = re.compile(rf"(?:{machine}|(?:old)*stable)((?:-[a-z]+)*)")
+
+    def rename(suites):
+        return [suite + match[1] for match in map(own.fullmatch, suites)
+                if match]
+
+    result = {}
+    for name, text in entries.items():
+        parts = []
+        if name.endswith(".list"):
+            for line in text.splitlines():
+                match = re.match(r"(deb-src (?:\[.*?\] *)?\S+ +)(\S+)(.*)", line)
+                if match and rename([match[2]]):
+                    parts.append(match[1] + rename([match[2]])[0] + match[3]
+                                 + "\n")
+        else:
+            for part in re.split(r"\n\s*\n", text):
+                match = re.search(r"(?mi)^Suites:(.*)$", part)
+                suites = rename(match[1].split()) if match else []
+                if suites:
+                    parts.append(part[:match.start()] + "Suites: "
+                                 + " ".join(suites) + part[match.end():]
+                                 + "\n\n")
+        if parts:
+            result[name] = "".join(parts)
+    return result
+
+
+def private_apt(directory, suite):
     """Make a private apt configuration; return the environment to use it."""
     entries = source_entries(pathlib.Path("/etc/apt"))
+    machine = machine_release()
+    if suite and machine and machine != suite:
+        entries = for_release(entries, machine, suite)
     if not entries:
         raise FetchError("no package source is configured in /etc/apt; set "
                          "MARIADB_SOURCE to a source tarball or directory")
@@ -115,14 +163,14 @@ def newer_first(versions):
     return sorted(set(versions), key=functools.cmp_to_key(compare))
 
 
-def fetch_package(package, series, work):
+def fetch_package(package, series, suite, work):
     """Fetch the newest version that can be had; return (source, version)."""
     for tool in ("apt-get", "apt-cache", "dpkg", "dpkg-source"):
         if not shutil.which(tool):
             raise FetchError(f"'{tool}' is missing (Debian's packages apt and "
                              "dpkg-dev); or set MARIADB_SOURCE to a source "
                              "tarball or directory")
-    env = private_apt(work / "apt")
+    env = private_apt(work / "apt", suite)
     say("reading the package lists (private configuration)")
     status, output = run(["apt-get", "update", "-q"], env=env)
     if status:
@@ -208,7 +256,7 @@ def upstream_version(source):
                     for part in ("MAJOR", "MINOR", "PATCH"))
 
 
-def fetch(package, series, given, destination):
+def fetch(package, series, suite, given, destination):
     """Bring the source to destination/source, unless it is there."""
     destination.mkdir(parents=True, exist_ok=True)
     final = destination / "source"
@@ -227,7 +275,7 @@ def fetch(package, series, given, destination):
         if given:
             source, version = take_given(given, work)
         else:
-            source, version = fetch_package(package, series, work)
+            source, version = fetch_package(package, series, suite, work)
         upstream = upstream_version(source)
         if not upstream.startswith(series + "."):
             raise FetchError(f"this is MariaDB {upstream}; the patch set is "
@@ -251,6 +299,9 @@ def main():
                         help="source package (default: %(default)s)")
     parser.add_argument("--series", required=True,
                         help="release series, for example 10.11")
+    parser.add_argument("--suite", default="",
+                        help="Debian release whose source package it is, for "
+                             "example bookworm (default: this machine's)")
     parser.add_argument("--from", dest="given",
                         default=os.environ.get("MARIADB_SOURCE", ""),
                         help="source directory or tarball to take instead "
@@ -261,8 +312,8 @@ def main():
 
     for signal_number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(signal_number, signal.default_int_handler)
-    fetch(arguments.package, arguments.series, arguments.given,
-          arguments.destination)
+    fetch(arguments.package, arguments.series, arguments.suite,
+          arguments.given, arguments.destination.resolve())
 
 
 if __name__ == "__main__":

@@ -9,16 +9,23 @@ The repository mirrors MariaDB's tree.  Below the folders in FOLDERS,
                    diff of that one file behind a DEP-3 header;
   REPLACED         names the files of MariaDB's that are replaced whole.
 
-So patches have no order, and a path says what is changed.
+So patches have no order, and a path says what is changed.  Several release
+series of MariaDB's share these files.  Where one series needs another form,
+
+  base/SERIES/dir/name  takes the place of dir/name for that series alone;
+                        an empty file there means that the series has none.
 
   apply    brings the patched tree up to date.  Everything is computed before
            the first file is written, so a patch that does not apply leaves
            the tree as it was.  Only files whose content changes are written:
            a build afterwards recompiles what depends on them and no more.
            Edits made in the patched tree are never overwritten.
-  refresh  writes edits made in the patched tree back into the repository.
+  refresh  writes edits made in the patched tree back into the repository, as
+           hunks that fit the other series, too, where such hunks exist, and
+           warns of what then breaks a rule on another series.
   check    verifies the rules above, and that MariaDB has not changed code that
-           a patch disables; it is part of BUILD/test unit.
+           a patch disables, on each series whose source is there; it is part
+           of BUILD/test unit.
 
 A manifest in the patched tree's parent directory holds the version that the
 tree is a copy of, and a checksum of every file as `apply` wrote it.  It tells
@@ -76,6 +83,24 @@ def files_below(top, folders=FOLDERS):
                         .relative_to(top).as_posix())
                 if not IGNORED.search(path):
                     yield path
+
+
+def series_of(version):
+    """The release series of a version: 11.8 of 1:11.8.6-0+deb13u1."""
+    match = re.match(r"(?:\d+:)?(\d+\.\d+)", version)
+    return match[1] if match else ""
+
+
+def sources(top, series):
+    """{name: path} of the patch set's files for a release series, by the name
+    that each has in the shared folders."""
+    result = {name: top / name for name in files_below(top)}
+    own = top / "base" / series
+    for name in files_below(own) if series else ():
+        result[name] = own / name
+        if not result[name].stat().st_size:
+            del result[name]
+    return result
 
 
 def write(path, content, executable):
@@ -156,12 +181,30 @@ def disabled_code(original, patched):
     return digest("".join(found).encode())[:16] if found else None
 
 
-def make_diff(path, old, new):
+def disabled_sums(header):
+    """{series: checksum} of a patch's header; the key of one that holds for
+    each series not named is the empty string."""
+    field = re.search(rf"(?m)^{DISABLED}: (.*)", header)
+    return dict(word.rpartition("=")[::2]
+                for word in (field[1].split() if field else ()))
+
+
+def disabled_field(sums):
+    """What disabled_sums() reads: one checksum if all are alike."""
+    if len(set(sums.values())) == 1:
+        return next(iter(sums.values()))
+    return " ".join(f"{series}={value}" if series else value
+                    for series, value in sorted(sums.items()) if value)
+
+
+def make_diff(path, old, new, others=()):
     """A unified diff with the least context that locates each hunk.
 
     Starting from one line on each side, the context of a hunk grows until
     its lines stand only once in the original: a patch applied to another
-    release then either finds the one right place or fails.
+    release then either finds the one right place or fails.  A hunk that would
+    fail on one of the files 'others', which are other releases' originals,
+    gets another context, if there is one with which it does not.
     """
     with tempfile.TemporaryDirectory() as work:
         names = [pathlib.Path(work, name) for name in ("old", "new")]
@@ -210,6 +253,27 @@ def make_diff(path, old, new):
             raise OverlayError(f"{path}: the edit at line {first + 1} cannot "
                                f"be told apart by {MAX_CONTEXT} lines around")
 
+    files = [old_lines] + [other.decode("latin-1").splitlines(keepends=True)
+                           for other in others]
+
+    def fits_all(index):
+        first, last = bounds(index)
+        apart = ((not index or bounds(index - 1)[1] < first)
+                 and (index + 1 == len(groups) or last < bounds(index + 1)[0]))
+        return last > first and apart and all(
+            occurrences(old_lines[first:last], lines) == 1 for lines in files)
+
+    for index, group in enumerate(groups):
+        least = contexts[index]
+        # patch finds a hunk without context only by the lines that it removes
+        removes = all(end > start for start, end, _, _ in group)
+        for context in (least, *range(0 if removes else 1, MAX_CONTEXT)):
+            contexts[index] = context
+            if fits_all(index):
+                break
+        else:
+            contexts[index] = least
+
     out = [f"--- a/{path}\n", f"+++ b/{path}\n"]
     for index, group in enumerate(groups):
         first, last = bounds(index)
@@ -257,15 +321,22 @@ def apply_patch(name, patch, original, version):
 class Overlay:
     """The repository, the stock tree and the patched tree."""
 
-    def __init__(self, top, stock, patched):
+    def __init__(self, top, stock, patched, out=None):
+        """'out' is a directory with SERIES/stock of other series."""
         self.top = top
         self.stock = stock / "source"
         self.patched = patched / "source"
         self.manifest_path = patched / "manifest.json"
         version = read(stock / "version")
         self.version = version.decode().strip() if version else "?"
+        self.series = series_of(self.version)
         if not self.stock.is_dir():
             raise OverlayError(f"{self.stock}: no source there; fetch it first")
+        self.others = []
+        for other in sorted(out.glob("*/stock/source")) if out else ():
+            other = Overlay(top, other.parent, other.parents[1] / "patched")
+            if other.series not in ("", self.series):
+                self.others.append(other)
 
     def manifest(self):
         """The version that the patched tree is a copy of, and {path: digest}
@@ -283,8 +354,8 @@ class Overlay:
         """{path: content} of every file that differs from MariaDB's."""
         result = {}
         failures = []
-        for name in sorted(files_below(self.top)):
-            content = read(self.top / name)
+        for name, source in sorted(sources(self.top, self.series).items()):
+            content = read(source)
             if not name.endswith(".patch"):
                 result[name] = content
                 continue
@@ -305,10 +376,15 @@ class Overlay:
         return result
 
     def executable(self, path):
-        for top in (self.top, self.stock):
-            if (top / path).is_file():
-                return os.access(top / path, os.X_OK)
+        for file in (self.source_of(path), self.stock / path):
+            if file.is_file():
+                return os.access(file, os.X_OK)
         return False
+
+    def source_of(self, name):
+        """Where the repository has, or would get, a file for this series."""
+        own = self.top / "base" / self.series / name
+        return own if own.is_file() else self.top / name
 
     def apply(self, discard):
         wanted = self.wanted()
@@ -401,11 +477,16 @@ class Overlay:
                 entries[path] = digest(content)
         self.save_manifest(entries)
         print(f"-- refresh: {len(todo)} files taken over", flush=True)
+        mine = set(self.check_sources())
+        for other in self.others:
+            for problem in sorted(set(other.check_sources()) - mine):
+                print(f"-- refresh: warning: {other.series}: {problem}",
+                      file=sys.stderr)
 
     def take_over(self, path, content, original):
         """Bring one edit of the patched tree into the repository."""
         if original is None or path in REPLACED:
-            target = self.top / path
+            target = self.source_of(path)
             if content is None or content == original:
                 target.unlink(missing_ok=True)
                 print(f"   removed {path}")
@@ -413,7 +494,7 @@ class Overlay:
                 write(target, content, os.access(self.patched / path, os.X_OK))
                 print(f"   wrote {path}")
             return
-        target = self.top / (path + ".patch")
+        target = self.source_of(path + ".patch")
         if content is None:
             raise OverlayError(f"{path}: a file of MariaDB's cannot be removed")
         if content == original:
@@ -429,12 +510,29 @@ class Overlay:
         today = datetime.date.today().isoformat()
         header = re.sub(r"(?m)^Last-Update: .*$", f"Last-Update: {today}",
                         header)
-        disabled = disabled_code(original, content)
+        shared = [other for other in self.others
+                  if other.source_of(path + ".patch") == target]
+        others = [other for other in shared if (other.stock / path).is_file()]
+        difference = make_diff(path, original, content,
+                               [read(other.stock / path) for other in others])
+        sums = disabled_sums(header)
         header = re.sub(rf"(?m)^{DISABLED}: .*\n", "", header)
-        if disabled:
-            header = header.rstrip("\n") + f"\n{DISABLED}: {disabled}\n\n"
-        write(target, header.encode("latin-1")
-              + make_diff(path, original, content), False)
+        sums[self.series] = disabled_code(original, content)
+        for other in others:
+            try:
+                theirs = read(other.stock / path)
+                sums[other.series] = disabled_code(theirs, apply_patch(
+                    path, difference, theirs, other.version))
+            except OverlayError:
+                pass            # check_sources() says so
+        known = {file.stem.partition("-")[2]
+                 for file in self.top.glob("cmake/base-*.cmake")}
+        if known and known <= set(sums):
+            sums.pop("", None)
+        if sums[self.series]:
+            header = (header.rstrip("\n") + f"\n{DISABLED}: "
+                      + disabled_field(sums) + "\n\n")
+        write(target, header.encode("latin-1") + difference, False)
         print(f"   wrote {path}.patch")
 
     # ------------------------------------------------------------- checking
@@ -453,9 +551,16 @@ class Overlay:
             if (content and not path.endswith(NO_LICENSE)
                     and LICENSE.encode() not in content[:400]):
                 yield f"{path}: no line '{LICENSE}' near its top"
+        for series in (self, *self.others):
+            for problem in series.check_sources():
+                yield f"{series.series}: {problem}"
+
+    def check_sources(self):
+        """Yield a sentence for each rule broken on this series' source."""
         stock_digests = {}
-        for name in sorted(files_below(self.top)):
-            content = read(self.top / name)
+        names = sources(self.top, self.series)
+        for name, source in sorted(names.items()):
+            content = read(source)
             if name.endswith(".patch"):
                 yield from self.check_patch(name, content.decode("latin-1"))
                 continue
@@ -464,7 +569,7 @@ class Overlay:
             if name.endswith(".test"):
                 result = pathlib.PurePath(name)
                 result = (result.parents[1] / "r" / result.stem).as_posix()
-                if read(self.top / (result + ".result")) is None:
+                if result + ".result" not in names:
                     yield (f"{name}: has no {result}.result, without which "
                            "mtr lets it pass")
             base = pathlib.PurePath(name).name
@@ -501,12 +606,13 @@ class Overlay:
             yield str(error)
             return
         disabled = disabled_code(original, patched)
-        field = re.search(rf"(?m)^{DISABLED}: (\S+)", header)
-        if disabled != (field and field[1]):
+        sums = disabled_sums(header)
+        if disabled != sums.get(self.series, sums.get("")):
+            sums[self.series] = disabled
             yield (f"{name}: the code that it disables by #if 0 is not what "
                    f"it was: make MariaDB {self.version}'s change where that "
                    "code is now, then write into the patch's header: "
-                   f"{DISABLED}: {disabled}")
+                   f"{DISABLED}: {disabled_field(sums)}")
         lines = original.decode("latin-1").splitlines(keepends=True)
         for number, block in enumerate(old_blocks(difference), 1):
             if occurrences(block, lines) != 1:
@@ -537,10 +643,13 @@ def main():
                         help="directory with MariaDB's source/ and version")
     parser.add_argument("--patched", type=pathlib.Path, required=True,
                         help="directory of the patched source/")
+    parser.add_argument("--out", type=pathlib.Path,
+                        help="directory with SERIES/stock of other series")
     parser.add_argument("--discard", action="store_true",
                         help="with apply: overwrite edits in the patched tree")
     arguments = parser.parse_args()
-    overlay = Overlay(arguments.top, arguments.stock, arguments.patched)
+    overlay = Overlay(arguments.top, arguments.stock, arguments.patched,
+                      arguments.out)
     if arguments.action == "apply":
         overlay.apply(arguments.discard)
     elif arguments.action == "refresh":
@@ -549,8 +658,9 @@ def main():
         problems = list(overlay.check())
         if problems:
             raise OverlayError("\n".join(problems))
-        print(f"-- check: the patch set keeps its rules on MariaDB "
-              f"{overlay.version}")
+        versions = [each.version for each in (overlay, *overlay.others)]
+        print("-- check: the patch set keeps its rules on MariaDB "
+              + " and ".join(versions))
 
 
 if __name__ == "__main__":

@@ -138,7 +138,8 @@ class Maker:
         self.trees = trees
         self.base = base
         self.capabilities = read_map(top / "cmake" / "series.map")
-        self.paths = sorted(overlay.files_below(top))
+        self.files = overlay.sources(top, base)
+        self.paths = sorted(self.files)
         self.owners = assign(self.capabilities, self.paths)
         self.whole = {}                 # {path in the source: content}
         version = overlay.read(self.stock / "version")
@@ -172,7 +173,7 @@ class Maker:
         result = {}
         for path in self.paths:
             if self.owners[path] == index:
-                result[path] = overlay.read(self.top / path)
+                result[path] = overlay.read(self.files[path])
         for revision in sorted({revision for _, revision in section.patterns
                                 if revision}):
             patterns = [pattern for pattern, other in section.patterns
@@ -219,7 +220,7 @@ class Maker:
 
     def last_change(self, section):
         """Time (UTC) and author of the last change of a capability's files."""
-        mine = [path for path in self.paths
+        mine = [str(self.files[path]) for path in self.paths
                 if self.capabilities[self.owners[path]] is section]
         mine = mine or ["cmake/series.map"]
         last = self.git("log", "-1", "--format=%ct%n%an%n%ae", "--",
@@ -274,8 +275,9 @@ class Maker:
                 for path, content in state.items():
                     if before.get(path) != content:
                         executable = any(
-                            os.access(tree / path, os.X_OK)
-                            for tree in (self.top, self.stock / "source"))
+                            os.access(file, os.X_OK) for file in
+                            (self.files.get(path, self.top / path),
+                             self.stock / "source" / path))
                         overlay.write(repository / path, content, executable)
                 moment, name, email = self.last_change(section)
                 for role in ("AUTHOR", "COMMITTER"):

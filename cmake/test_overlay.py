@@ -22,7 +22,9 @@ HEADER = (overlay.LICENSE + "\nDescription: a test\nForwarded: no\n"
 STOCK = "".join(f"line {number}\n" for number in range(1, 41))
 
 
-class OverlayTest(unittest.TestCase):
+class TreesTest(unittest.TestCase):
+    """What the tests below share."""
+
     def setUp(self):
         work = tempfile.TemporaryDirectory()
         self.addCleanup(work.cleanup)
@@ -61,6 +63,8 @@ class OverlayTest(unittest.TestCase):
         target = overlay.Overlay(self.top, self.stock, self.patched)
         return "\n".join(target.check())
 
+
+class OverlayTest(TreesTest):
     def test_apply_copies_new_files_and_patches_others(self):
         self.patch(STOCK.replace("line 20\n", "line twenty\n"))
         self.apply()
@@ -257,7 +261,143 @@ class OverlayTest(unittest.TestCase):
         self.assertIn("sql/new.cc: no line 'SPDX", found)
 
 
+class SeriesTest(TreesTest):
+    """Two release series; the sources differ in one line."""
+
+    OTHER = STOCK.replace("line 21\n", "line 21, wrapped\n")
+
+    def setUp(self):
+        super().setUp()
+        self.out = self.work / "out"
+        for series, text in (("10.11", STOCK), ("11.8", self.OTHER)):
+            stock = self.out / series / "stock"
+            self.put(stock / "version", f"1:{series}.99-1\n")
+            self.put(stock / "source/sql/a.cc", text)
+            self.put(self.top / f"cmake/base-{series}.cmake",
+                     f"# {overlay.LICENSE}\n")
+        self.stock = self.out / "10.11/stock"
+        self.patched = self.out / "10.11/patched"
+
+    def target(self, series="10.11"):
+        return overlay.Overlay(self.top, self.out / series / "stock",
+                               self.out / series / "patched", self.out)
+
+    def refresh(self):
+        """Refresh 10.11; return the warnings."""
+        errors = io.StringIO()
+        with (contextlib.redirect_stdout(io.StringIO()),
+              contextlib.redirect_stderr(errors)):
+            self.target().refresh()
+        return errors.getvalue()
+
+    def edit(self, *replacements):
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.target().apply(False)
+        text = self.tree()
+        for old, new in replacements:
+            text = text.replace(old, new)
+        self.put(self.patched / "source/sql/a.cc", text)
+
+    def applied(self, series):
+        return self.target(series).wanted()["sql/a.cc"].decode()
+
+    def test_file_of_a_series_takes_the_place_of_the_shared_one(self):
+        own = f"// {overlay.LICENSE}\nint own;\n"
+        self.put(self.top / "base/11.8/sql/new.cc", own)
+        self.put(self.top / "base/11.8/sql/only.cc", own)
+        shared = self.target("10.11").wanted()
+        mine = self.target("11.8").wanted()
+        self.assertIn(b"int a;", shared["sql/new.cc"])
+        self.assertNotIn("sql/only.cc", shared)
+        self.assertIn(b"int own;", mine["sql/new.cc"])
+        self.assertIn("sql/only.cc", mine)
+
+    def test_empty_file_of_a_series_means_none(self):
+        self.put(self.top / "base/11.8/sql/new.cc", "")
+        self.assertIn("sql/new.cc", self.target("10.11").wanted())
+        self.assertNotIn("sql/new.cc", self.target("11.8").wanted())
+
+    def test_check_looks_at_each_series_whose_source_is_there(self):
+        self.patch(STOCK.replace("line 20\n", "line twenty\n"))
+        self.assertRegex("\n".join(self.target().check()),
+                         r"^11\.8: sql/a\.cc\.patch does not apply")
+        (self.out / "11.8/stock/source/sql/a.cc").write_text(STOCK)
+        self.assertEqual(list(self.target().check()), [])
+
+    def test_refresh_writes_a_hunk_that_fits_each_series(self):
+        self.edit(("line 20\n", "line twenty\n"))
+        self.assertEqual(self.refresh(), "")
+        for series in ("10.11", "11.8"):
+            self.assertIn("line twenty\n", self.applied(series))
+
+    def test_refresh_warns_of_a_hunk_that_does_not(self):
+        self.edit(("line 21\n", "line 21, mine\n"))
+        self.assertIn("warning: 11.8: sql/a.cc.patch does not apply",
+                      self.refresh())
+        self.assertIn("line 21, mine\n", self.applied("10.11"))
+
+    def test_refresh_writes_to_the_file_of_the_series(self):
+        text = overlay.make_diff("sql/a.cc", STOCK.encode(),
+                                 (STOCK + "more\n").encode()).decode()
+        own = self.top / "base/10.11/sql/a.cc.patch"
+        self.put(own, HEADER + text)
+        self.edit(("more\n", "most\n"))
+        self.refresh()
+        self.assertIn("+most\n", own.read_text())
+        self.assertFalse((self.top / "sql/a.cc.patch").exists())
+
+    def test_refresh_writes_what_each_series_has_disabled(self):
+        self.put(self.out / "11.8/stock/source/sql/a.cc",
+                 STOCK.replace("line 15\n", "line 15 of 11.8\n"))
+        self.edit(("line 10\n", "#if 0 // moved\nline 10\n"),
+                  ("line 20\n", "#endif\nline 20\n"))
+        self.assertNotIn("disables", self.refresh())
+        patch = self.top / "sql/a.cc.patch"
+        self.assertRegex(patch.read_text(), r"(?m)^Disabled-Code: "
+                         r"10\.11=\w{16} 11\.8=\w{16}$")
+        patch.write_text(patch.read_text().replace("TODO", "x"))
+        self.assertEqual(list(self.target().check()), [])
+        # Code that changes is found on the series that changes it
+        self.put(self.out / "11.8/stock/source/sql/a.cc",
+                 STOCK.replace("line 15\n", "line 15 of 11.8.1\n"))
+        problem, = self.target().check()
+        self.assertRegex(problem, r"^11\.8: .* that it disables")
+
+
 class FetchTest(unittest.TestCase):
+    def test_entries_of_the_machine_become_those_of_another_release(self):
+        entries = fetch_source.for_release({
+            "sources.list": "deb-src [arch=amd64] http://m.invalid/d bookworm "
+                            "main\ndeb-src http://m.invalid/d "
+                            "bookworm-updates main\n"
+                            "deb-src http://vendor.invalid/ sdk-bookworm main\n",
+            "d.sources":
+                "Types: deb-src\nURIs: http://m.invalid/d\n"
+                "Suites: bookworm stable-security\nSigned-By: /key\n\n"
+                "Types: deb-src\nURIs: http://vendor.invalid/\n"
+                "Suites: nodistro\n",
+            "vendor.list": "deb-src http://vendor.invalid/ any main\n"},
+            "bookworm", "trixie")
+        self.assertEqual(entries, {
+            "sources.list": "deb-src [arch=amd64] http://m.invalid/d trixie "
+                            "main\ndeb-src http://m.invalid/d "
+                            "trixie-updates main\n",
+            "d.sources": "Types: deb-src\nURIs: http://m.invalid/d\n"
+                         "Suites: trixie trixie-security\n"
+                         "Signed-By: /key\n\n"})
+
+    def test_release_of_the_machine_is_known_on_debian_only(self):
+        with tempfile.TemporaryDirectory() as work:
+            file = pathlib.Path(work, "os-release")
+            for text, release in (
+                    ('ID=debian\nVERSION_CODENAME="trixie"\n', "trixie"),
+                    ("ID=ubuntu\nVERSION_CODENAME=noble\n", None),
+                    ("ID=debian\n", None)):
+                file.write_text(text)
+                self.assertEqual(fetch_source.machine_release(file), release)
+            file.unlink()
+            self.assertIsNone(fetch_source.machine_release(file))
+
     def test_source_entries_are_made_of_both_formats(self):
         with tempfile.TemporaryDirectory() as work:
             etc = pathlib.Path(work)
@@ -299,7 +439,7 @@ class FetchTest(unittest.TestCase):
                 built = pathlib.Path(work, "a.o")
                 built.touch()
                 with contextlib.redirect_stdout(io.StringIO()):
-                    fetch_source.fetch("", "10.11", str(given), target)
+                    fetch_source.fetch("", "10.11", "", str(given), target)
                 self.assertGreaterEqual(
                     os.stat(target / "source/a.c").st_mtime_ns,
                     os.stat(built).st_mtime_ns)

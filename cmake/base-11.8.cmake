@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# MariaDB 11.8 as Debian 13 has it: the package that brings the source, and
+# what differs in its configuration.  The commands in BUILD/ read the lines that
+# begin with set(BASE_.  Without WITH_SBOM=NO, mysql_release makes a bill of
+# materials.
+
+set(BASE_DEBIAN 13)
+set(BASE_SUITE trixie)
+set(BASE_PACKAGE mariadb)
+set(BASE_SUFFIX "-0+deb13u1 from Debian")
+set(BASE_SHARE share/mariadb)
+set(BASE_TESTS share/mariadb/mariadb-test)
+set(BASE_OWN_OPTIONS -DWITH_SBOM=NO)
+
+include(${CMAKE_CURRENT_LIST_DIR}/base.cmake)
