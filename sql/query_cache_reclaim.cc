@@ -1178,7 +1178,7 @@ void Query_cache::start_reclaim_thread()
     reclaim_stop= false;
     if (int error= mysql_thread_create(0, &reclaim_thread, NULL,
                                        reclaim_thread_start, NULL))
-      sql_print_warning("Can't create query cache reclaim thread (errno: %M)",
+      sql_print_warning("Can't create query cache reclaim thread (errno: %d)",
                         error);
     else
       reclaim_thread_running= true;

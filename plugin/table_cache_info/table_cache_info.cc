@@ -80,8 +80,8 @@ static my_bool collect_row(void *arg, void *fill_arg)
 
   TABLE_LIST tl;
   tl.reset();
-  tl.db= Lex_cstring_strlen(db);
-  tl.table_name= Lex_cstring_strlen(name);
+  tl.db= { db, strlen(db) };
+  tl.table_name= { name, strlen(name) };
   tl.grant.privilege= NO_ACL;
   if (check_table_access(fill->thd, SELECT_ACL, &tl, FALSE, 1, TRUE))
     return FALSE;
