@@ -30,13 +30,6 @@ need_value()
   [ "$2" -ge 2 ] || wrong "$1 needs a value"
 }
 
-# base_value NAME: a value from the series' own file
-base_value()
-{
-  sed -n "s/^set(BASE_$1 \"\{0,1\}\([^\"]*\)\"\{0,1\})\$/\1/p" \
-    "$top/cmake/base-$base.cmake"
-}
-
 # default_base OS-RELEASE: the series of the Debian release that this file names
 default_base()
 {

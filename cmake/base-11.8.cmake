@@ -11,6 +11,9 @@ set(BASE_PACKAGE mariadb)
 set(BASE_SUFFIX "-0+deb13u1 from Debian")
 set(BASE_SHARE share/mariadb)
 set(BASE_TESTS share/mariadb/mariadb-test)
-set(BASE_OWN_OPTIONS -DWITH_SBOM=NO)
+# Debian's startup-message.patch makes gcc warn, which a debug build takes for an
+# error
+set(BASE_CXX_FLAGS -Wno-dangling-else)
+set(BASE_OWN_OPTIONS -DWITH_SBOM=NO -DCMAKE_CXX_FLAGS=${BASE_CXX_FLAGS})
 
 include(${CMAKE_CURRENT_LIST_DIR}/base.cmake)

@@ -51,5 +51,5 @@ set(TYPE_OPTIONS_asan -DCMAKE_BUILD_TYPE=Debug -DWITH_ASAN=ON)
 # ThreadSanitizer does not know fences: gcc warns, which a debug build takes for
 # an error
 set(TYPE_OPTIONS_tsan -DCMAKE_BUILD_TYPE=Debug -DWITH_TSAN=ON
-    -DCMAKE_CXX_FLAGS=-Wno-tsan)
+    "-DCMAKE_CXX_FLAGS=-Wno-tsan ${BASE_CXX_FLAGS}")
 set(TYPE_OPTIONS_ubsan -DCMAKE_BUILD_TYPE=Debug -DWITH_UBSAN=ON)

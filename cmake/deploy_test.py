@@ -3,6 +3,9 @@
 """Install the package of BUILD/package over Debian's running server, and go
 back, in a Debian root of its own.
 
+The root is of the Debian release that has the release series: trixie for 11.8.
+The package is built there, too, if this machine runs another release.
+
   1. debootstrap makes the root; Debian's mariadb-server is installed there
      with RocksDB, Connect and the provider plugins, and gets data of all
      engines.
@@ -39,11 +42,11 @@ import sys
 import tempfile
 import time
 
+import fetch_source
 import outcome
 import package
 from outcome import Outcome, TestError
 
-SUITE = "bookworm"
 DEBIAN = ["mariadb-server", "mariadb-plugin-rocksdb", "mariadb-plugin-connect",
           *(f"mariadb-plugin-provider-{name}"
             for name in ("bzip2", "lz4", "lzma", "lzo", "snappy"))]
@@ -63,8 +66,10 @@ UNCHANGED = ("lib/systemd/system/mariadb.service",
 
 
 def mirrors():
-    """Where this machine's apt gets Debian 12 and its security updates from, or
-    what DEBIAN_MIRROR and DEBIAN_SECURITY_MIRROR say: two addresses."""
+    """Where this machine's apt gets Debian and its security updates from, or
+    what DEBIAN_MIRROR and DEBIAN_SECURITY_MIRROR say: two addresses.  A mirror
+    of one Debian release has the others, too."""
+    machine = fetch_source.machine_release()
     known = {}
     done = subprocess.run(
         ["apt-get", "indextargets", "--format", "$(RELEASE) $(REPO_URI)",
@@ -74,11 +79,11 @@ def mirrors():
         known.setdefault(release, address.rstrip("/"))
     found = [os.environ.get(variable) or known.get(release)
              for variable, release in (
-                 ("DEBIAN_MIRROR", SUITE),
-                 ("DEBIAN_SECURITY_MIRROR", f"{SUITE}-security"))]
+                 ("DEBIAN_MIRROR", machine),
+                 ("DEBIAN_SECURITY_MIRROR", f"{machine}-security"))]
     if not all(found):
         raise TestError(
-            "apt of this machine knows no mirror of Debian 12; set "
+            "apt of this machine knows no mirror of Debian; set "
             "DEBIAN_MIRROR and DEBIAN_SECURITY_MIRROR to the addresses of "
             "Debian and of its security updates")
     return found
@@ -136,8 +141,11 @@ def run(command, log, failure, **options):
 class Root:
     """A Debian root with name spaces of its own."""
 
-    def __init__(self, cache, log):
+    def __init__(self, cache, log, suite, shared=()):
+        """'shared' are directories that the root has, too: [(here, there)]."""
         self.cache = cache
+        self.suite = suite
+        self.shared = shared
         self.log = log
         self.path = pathlib.Path(tempfile.mkdtemp(prefix="root-", dir=cache))
         self.holder = None
@@ -158,7 +166,9 @@ class Root:
                     ["mount", "--rbind", "/dev", "dev"],
                     ["mount", "-t", "tmpfs", "tmpfs", "run"],
                     ["mount", "--bind", str(self.archives()),
-                     "var/cache/apt/archives"]):
+                     "var/cache/apt/archives"],
+                    *(["mount", "--bind", str(here), str(there).lstrip("/")]
+                      for here, there in self.shared)):
                 command[-1] = str(self.path / command[-1])
                 run(["nsenter", "--mount", "--pid", f"--target={self.pid}",
                      *command], self.log, "cannot mount")
@@ -168,7 +178,7 @@ class Root:
         return self
 
     def archives(self):
-        path = self.cache / "archives"
+        path = self.cache / f"archives-{self.suite}"
         (path / "partial").mkdir(parents=True, exist_ok=True)
         return path
 
@@ -184,11 +194,12 @@ class Root:
         raise TestError("unshare did not start")
 
     def unpack(self):
-        tarball = self.cache / f"{SUITE}.tar"
+        suite = self.suite
+        tarball = self.cache / f"{suite}.tar"
         debian, security = mirrors()
         if not tarball.exists():
-            say(f"debootstrap {SUITE} from {debian}")
-            run(["debootstrap", "--variant=minbase", SUITE, str(self.path),
+            say(f"debootstrap {suite} from {debian}")
+            run(["debootstrap", "--variant=minbase", suite, str(self.path),
                  debian], self.log, "debootstrap failed")
             new = tarball.with_suffix(".new")
             run(["tar", "-C", str(self.path), "-cf", str(new), "."],
@@ -199,11 +210,14 @@ class Root:
                 "tar failed")
         self.path.chmod(0o755)
         self.write("etc/apt/sources.list",
-                   f"deb {debian} {SUITE} main\n"
-                   f"deb {security} {SUITE}-security main\n")
+                   f"deb {debian} {suite} main\n"
+                   f"deb {security} {suite}-security main\n")
         if os.path.exists("/etc/resolv.conf"):
             shutil.copyfile("/etc/resolv.conf",
                             self.path / "etc" / "resolv.conf")
+        for _, there in self.shared:
+            (self.path / str(there).lstrip("/")).mkdir(parents=True,
+                                                       exist_ok=True)
         # Without an init system, services are started only if a policy says
         self.write("usr/sbin/policy-rc.d", "#!/bin/sh\nexit 0\n", 0o755)
 
@@ -262,10 +276,11 @@ def die_with_parent():
 
 
 class Test(Outcome):
-    def __init__(self, root, debian_version, ours):
+    def __init__(self, root, stock, debian_version, ours):
         self.root = root
+        self.stock = stock              # Debian's server's version
         self.debian_version = debian_version
-        self.ours = ours                # [(path, version)]
+        self.ours = ours                # [(path, server's version)]
         self.files = {}
         self.sums = {}
         self.rows = 0
@@ -415,7 +430,7 @@ class Test(Outcome):
     def run(self):
         root = self.root
         upstream = self.debian_version.split(":")[-1]
-        stock = upstream.replace("-", "-MariaDB-", 1)
+        stock = self.stock
         name, core = package.NAME, package.REPLACED
         root.write("etc/apt/preferences.d/mariadb",
                    "Package: src:mariadb\n"
@@ -480,30 +495,52 @@ class Test(Outcome):
         root.do("/etc/init.d/mariadb", "stop")
 
 
+def server_version(version, values):
+    """SELECT VERSION() of the server in a package of this version."""
+    return (version.split(":")[-1].replace("-", "-MariaDB-", 1)
+            + re.sub(r"^-\S+", "", values["SUFFIX"]))
+
+
 def version_of(path):
-    """SELECT VERSION() of the server in a package."""
     found = subprocess.run(["dpkg-deb", "--field", str(path), "Version"],
                            stdout=subprocess.PIPE, text=True, check=False)
     if found.returncode:
         raise TestError(f"{path} is no package")
-    return found.stdout.strip().split(":")[-1].replace("-", "-MariaDB-", 1)
+    return found.stdout.strip()
 
 
-def build(top, output):
+def build(top, trees, cache, log, suite):
     """Two versions of the package, to upgrade from one to the other."""
+    output = cache / "packages"
+    output.mkdir(exist_ok=True)
     counted = subprocess.run(["git", "-C", str(top), "rev-list", "--count",
                               "HEAD"], stdout=subprocess.PIPE, text=True,
                              check=False).stdout.strip() or "1"
-    paths = []
-    for revision in (int(counted) + 1, int(counted)):
-        done = subprocess.run([str(top / "BUILD" / "package"), "--revision",
-                               str(revision), "--no-tarball", "--output",
-                               str(output)], check=False)
-        if done.returncode:
-            raise TestError("BUILD/package failed; see above")
-        paths.insert(0, next(path for path in output.glob("*.deb")
-                             if f"+tc{revision}_" in path.name))
-    return paths
+    revisions = [int(counted), int(counted) + 1]
+    commands = [[str(top / "BUILD" / "package"), "--base", trees.name,
+                 "--revision", str(revision), "--no-tarball",
+                 "--output", str(output)] for revision in revisions]
+    if fetch_source.machine_release() == suite:
+        status = max(subprocess.run(command, check=False).returncode
+                     for command in reversed(commands))
+    else:
+        # What CMake has found on this machine, it has not found in the root
+        found = cache / "cmake"
+        found.mkdir(exist_ok=True)
+        (trees / "cmake").mkdir(exist_ok=True)
+        with Root(cache, log, suite, [(top, top),
+                                      (found, trees / "cmake")]) as root:
+            say(f"building the packages in a root of {suite}")
+            root.do("apt-get", "update", "--quiet")
+            status = max(subprocess.run(root.command(
+                f"CCACHE_DIR={cache / 'ccache'}", "GIT_CONFIG_COUNT=1",
+                "GIT_CONFIG_KEY_0=safe.directory", f"GIT_CONFIG_VALUE_0={top}",
+                *command), check=False).returncode
+                         for command in reversed(commands))
+    if status:
+        raise TestError("BUILD/package failed; see above")
+    return [next(path for path in output.glob("*.deb")
+                 if f"+tc{revision}_" in path.name) for revision in revisions]
 
 
 def main():
@@ -529,11 +566,14 @@ def main():
             shutil.rmtree(left, ignore_errors=True)
     log = cache / "log"
     log.write_text("")
-    paths = arguments.packages or build(top, cache / "packages")
+    values = package.base_values(top, arguments.trees.name)
+    paths = arguments.packages or build(top, arguments.trees, cache, log,
+                                        values["SUITE"])
     debian_version = (arguments.trees / "stock" / "version").read_text().strip()
-    ours = [(path, version_of(path)) for path in paths]
-    with Root(cache, log) as root:
-        test = Test(root, debian_version, ours)
+    ours = [(path, server_version(version_of(path), values)) for path in paths]
+    with Root(cache, log, values["SUITE"]) as root:
+        test = Test(root, server_version(debian_version, values),
+                    debian_version, ours)
         test.run()
     return 1 if test.failures else 0
 

@@ -6,7 +6,9 @@ The server is built as Debian builds its own, but with a version of its own:
 10.11.18-0+deb12u1+tc7 where Debian's is 10.11.18-0+deb12u1, both in dpkg and
 in SELECT VERSION().  debhelper packs it; which files and links are in the
 package is read from debian/ of the source package, so that it is what
-Debian's package of that version has, and the plugin table_cache_info.
+Debian's package of that version has, and the plugin table_cache_info.  A
+package needs the libraries of the Debian release on which it was built, so it
+is built on the release that it is for.
 
 Exit status: 0 done, 1 failed, 2 wrong usage.
 """
@@ -20,12 +22,15 @@ import shutil
 import subprocess
 import sys
 
+import fetch_source
+
 NAME = "mariadb-server-core-manytables"
 REPLACED = "mariadb-server-core"
 PLUGINS = ("table_cache_info",)
+# Of all series: cmake --install passes over one that a series does not have
 COMPONENTS = ("Server", "Server_Scripts", "ManPagesServer", "Client",
-              "ManPagesClient", "ClientPlugins", "backup", "SupportFiles",
-              "Common", "Readme")
+              "ManPagesClient", "ClientPlugins", "backup", "Backup",
+              "SupportFiles", "Common", "Readme")
 
 
 class PackageError(Exception):
@@ -52,11 +57,25 @@ def run(command, where=None, log=None, **environment):
     return done.stdout
 
 
+def base_values(top, base):
+    """{name: value} of the lines set(BASE_name value) of a release series."""
+    text = (top / "cmake" / f"base-{base}.cmake").read_text()
+    return dict(re.findall(r'(?m)^set\(BASE_(\w+) "?([^")]*)"?\)$', text))
+
+
 class Package:
     def __init__(self, arguments):
         self.top = arguments.top
         self.trees = arguments.trees
         self.base = arguments.base
+        self.values = base_values(self.top, self.base)
+        release = fetch_source.machine_release()
+        if release and release != self.values["SUITE"]:
+            raise PackageError(
+                f"the package is for {self.values['SUITE']} and has to be built "
+                f"there; this is {release}. BUILD/test deploy --base {self.base} "
+                f"builds it in a root of {self.values['SUITE']}, below "
+                f"out/{self.base}/deploy/packages")
         self.source = self.trees / "patched" / "source"
         self.build = self.trees / "patched" / "package"
         self.output = arguments.output
@@ -74,6 +93,9 @@ class Package:
         self.revision = f"{match[3]}+tc{arguments.revision}"
         self.version = (f"{match[1] + ':' if match[1] else ''}"
                         f"{self.upstream}-{self.revision}")
+        # -0+deb13u1 from Debian
+        self.suffix = re.sub(r"^-\S+", f"-{self.revision}",
+                             self.values["SUFFIX"])
 
     def compile(self):
         say(f"building {self.upstream}-{self.revision}")
@@ -85,7 +107,7 @@ class Package:
         status = subprocess.run(
             ["cmake", "-D", f"TREES={self.trees}", "-D", f"BASE={self.base}",
              "-D", "TREE=patched", "-D", "TYPE=package",
-             "-D", f"OPTIONS=-DMYSQL_SERVER_SUFFIX=-{self.revision};"
+             "-D", f"OPTIONS=-DMYSQL_SERVER_SUFFIX={self.suffix};"
                    "-DINSTALL_MANDIR=share/man",
              "-P", str(self.top / "cmake" / "build_tree.cmake")],
             check=False).returncode
@@ -126,7 +148,8 @@ class Package:
         moment = int(self.git("log", "-1", "--format=%ct") or 0)
         commit = self.git("rev-parse", "--short", "HEAD") or "unknown"
         (debian / "changelog").write_text(
-            f"{NAME} ({self.version}) bookworm; urgency=medium\n\n"
+            f"{NAME} ({self.version}) {self.values['SUITE']}; "
+            "urgency=medium\n\n"
             f"  * {REPLACED} {self.debian_version} with the patch set "
             f"'MariaDB for\n    servers with many tables', commit {commit}.\n"
             f"\n -- {self.maintainer()}  "
@@ -216,8 +239,9 @@ class Package:
         root.rmdir()
         shutil.copyfile(self.top / "docs" / "DEPLOY.md",
                         final / "DEPLOY.md")
-        if not (final / "sbin" / "mariadbd").exists():
-            raise PackageError("the tarball would have no server")
+        for program in ("sbin/mariadbd", "bin/mariadb", "bin/mariadb-backup"):
+            if not (final / program).exists():
+                raise PackageError(f"the tarball would have no {program}")
         new = target.with_suffix(".new")
         run(["tar", "--create", "--gzip", "--file", str(new), "--owner=0",
              "--group=0", "--sort=name", name], work)
