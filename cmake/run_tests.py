@@ -22,6 +22,8 @@ import sys
 import tempfile
 import xml.etree.ElementTree
 
+import overlay
+
 OUR_SUITE = "table_cache,table_cache_info"
 STRESS_SECONDS = 300
 
@@ -204,9 +206,8 @@ class Runner:
 
     def unit_programs(self, build_type, results):
         """The patch set's own unit tests, by MariaDB's ctest."""
-        sources = [path for folder in ("unittest", "storage")
-                   for path in (self.top / folder).rglob("*-t.c*")
-                   if path.suffix in (".c", ".cc")]
+        sources = [path for path in self.sources()
+                   if path.name.endswith(("-t.c", "-t.cc"))]
         if not sources or self.variant == "stock":
             return
         header("unit tests")
@@ -319,8 +320,9 @@ class Runner:
         header(f"{program}, {seconds} seconds on the {build_type} build")
         name = f"{program} on {build_type}"
         with tempfile.TemporaryDirectory(prefix="stress-") as work:
-            run = [str(self.top / "BUILD" / "run"), "--no-build", "--type",
-                   build_type, "--datadir", f"{work}/data"]
+            run = [str(self.top / "BUILD" / "run"), "--base", self.trees.name,
+                   "--no-build", "--type", build_type,
+                   "--datadir", f"{work}/data"]
             if self.variant == "stock":
                 run.append("--stock")
             command = [sys.executable,
@@ -360,13 +362,17 @@ class Runner:
             results.add(name, "failed" if status or stopped or alarm or race
                         else "passed")
 
+    def sources(self):
+        """The patch set's files, as paths in MariaDB's tree."""
+        return [pathlib.PurePosixPath(name)
+                for name in overlay.sources(self.top, self.trees.name)]
+
     def own_files(self):
         """Sources that are the patch set's, as ends of paths."""
-        return tuple(f"/{path.relative_to(self.top)}"
-                     for folder in ("include", "mysys", "sql", "storage",
-                                    "plugin")
-                     for path in (self.top / folder).rglob("*")
-                     if path.suffix in (".c", ".cc", ".h"))
+        return tuple(f"/{path}" for path in self.sources()
+                     if path.parts[0] in ("include", "mysys", "sql", "storage",
+                                          "plugin")
+                     and path.suffix in (".c", ".cc", ".h"))
 
     # ------------------------------------------------------------ topologies
 

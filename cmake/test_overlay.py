@@ -346,6 +346,15 @@ class SeriesTest(TreesTest):
         self.assertIn("+most\n", own.read_text())
         self.assertFalse((self.top / "sql/a.cc.patch").exists())
 
+    def test_refresh_writes_to_an_empty_file_of_the_series(self):
+        """How an edit is kept for one series."""
+        own = self.top / "base/10.11/sql/a.cc.patch"
+        self.put(own, "")
+        self.edit(("line 21\n", "line 21, mine\n"))
+        self.assertEqual(self.refresh(), "")
+        self.assertIn("+line 21, mine\n", own.read_text())
+        self.assertNotIn("sql/a.cc", self.target("11.8").wanted())
+
     def test_refresh_writes_what_each_series_has_disabled(self):
         self.put(self.out / "11.8/stock/source/sql/a.cc",
                  STOCK.replace("line 15\n", "line 15 of 11.8\n"))
