@@ -551,6 +551,16 @@ class Overlay:
             if (content and not path.endswith(NO_LICENSE)
                     and LICENSE.encode() not in content[:400]):
                 yield f"{path}: no line '{LICENSE}' near its top"
+        base = self.top / "base"
+        for own in sorted(base.rglob("*")):
+            series, _, name = own.relative_to(base).as_posix().partition("/")
+            if not own.is_file():
+                continue
+            if (not name.startswith(tuple(f"{folder}/" for folder in FOLDERS))
+                    or not (self.top / f"cmake/base-{series}.cmake").is_file()):
+                yield f"base/{series}/{name}: is for no series, or no tree"
+            elif read(own) == read(self.top / name):
+                yield f"base/{series}/{name}: is a copy of {name}"
         for series in (self, *self.others):
             for problem in series.check_sources():
                 yield f"{series.series}: {problem}"

@@ -317,6 +317,15 @@ class SeriesTest(TreesTest):
         self.assertIn("sql/new.cc", self.target("10.11").wanted())
         self.assertNotIn("sql/new.cc", self.target("11.8").wanted())
 
+    def test_check_finds_what_a_series_has_in_vain(self):
+        shared = (self.top / "sql/new.cc").read_text()
+        for path, problem in (("base/11.8/sql/new.cc", "is a copy of"),
+                              ("base/11.9/sql/new.cc", "is for no series"),
+                              ("base/11.8/docs/new.cc", "is for no series")):
+            self.put(self.top / path, shared)
+            self.assertIn(f"{path}: {problem}", "\n".join(self.target().check()))
+            (self.top / path).unlink()
+
     def test_check_looks_at_each_series_whose_source_is_there(self):
         self.patch(STOCK.replace("line 20\n", "line twenty\n"))
         self.assertRegex("\n".join(self.target().check()),
