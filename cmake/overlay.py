@@ -466,6 +466,9 @@ class Overlay:
         if conflicts:
             raise OverlayError("edited both in the repository and in the "
                                "patched tree:\n  " + "\n  ".join(conflicts))
+        todo += [(path, current[path], read(self.stock / path))
+                 for path in self.to_be_reworded()
+                 if current[path] == wanted[path]]
         for path, content, original in todo:
             self.take_over(path, content, original)
         # What the tree has: where the repository is ahead, not what it will have
@@ -482,6 +485,29 @@ class Overlay:
             for problem in sorted(set(other.check_sources()) - mine):
                 print(f"-- refresh: warning: {other.series}: {problem}",
                       file=sys.stderr)
+
+    def to_be_reworded(self):
+        """MariaDB's files whose patch would have other hunks if it was written
+        now: they were written when there was no source of another series."""
+        for name, source in sorted(sources(self.top, self.series).items()):
+            path = name[:-len(".patch")]
+            originals = [read(other.stock / path)
+                         for other in self.sharing(name, path)]
+            if not (name.endswith(".patch") and originals):
+                continue
+            difference = split_patch(source.read_text("latin-1"))[1].encode(
+                "latin-1")
+            original = read(self.stock / path)
+            if difference != make_diff(
+                    path, original, apply_patch(name, difference, original,
+                                                self.version), originals):
+                yield path
+
+    def sharing(self, name, path):
+        """The other series that have the same patch, and the file."""
+        return [other for other in self.others
+                if other.source_of(name) == self.source_of(name)
+                and (other.stock / path).is_file()]
 
     def take_over(self, path, content, original):
         """Bring one edit of the patched tree into the repository."""
@@ -510,9 +536,7 @@ class Overlay:
         today = datetime.date.today().isoformat()
         header = re.sub(r"(?m)^Last-Update: .*$", f"Last-Update: {today}",
                         header)
-        shared = [other for other in self.others
-                  if other.source_of(path + ".patch") == target]
-        others = [other for other in shared if (other.stock / path).is_file()]
+        others = self.sharing(path + ".patch", path)
         difference = make_diff(path, original, content,
                                [read(other.stock / path) for other in others])
         sums = disabled_sums(header)

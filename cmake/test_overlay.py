@@ -339,6 +339,13 @@ class SeriesTest(TreesTest):
         for series in ("10.11", "11.8"):
             self.assertIn("line twenty\n", self.applied(series))
 
+    def test_refresh_rewords_a_patch_written_for_one_series(self):
+        self.patch(STOCK.replace("line 20\n", "line twenty\n"))
+        self.edit()
+        self.assertTrue(list(self.target().check()))
+        self.assertEqual(self.refresh(), "")
+        self.assertEqual(list(self.target().check()), [])
+
     def test_refresh_warns_of_a_hunk_that_does_not(self):
         self.edit(("line 21\n", "line 21, mine\n"))
         self.assertIn("warning: 11.8: sql/a.cc.patch does not apply",
