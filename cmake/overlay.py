@@ -498,9 +498,11 @@ class Overlay:
             difference = split_patch(source.read_text("latin-1"))[1].encode(
                 "latin-1")
             original = read(self.stock / path)
-            if difference != make_diff(
-                    path, original, apply_patch(name, difference, original,
-                                                self.version), originals):
+            anew = make_diff(path, original,
+                             apply_patch(name, difference, original,
+                                         self.version), originals)
+            if old_blocks(difference.decode("latin-1")) != old_blocks(
+                    anew.decode("latin-1")):
                 yield path
 
     def sharing(self, name, path):
