@@ -44,21 +44,22 @@ INPUTS = {
     "fetch_same_socket": 50.0,
     "fetch_other_socket": 130.0,
     # Uncontended: lock, lists and counters, unlock; from table_cache-bench
-    "section_instance": 13.0,
-    "section_shard": 13.0,
+    "section_instance": 20.4,
+    "section_shard": 29.4,
     # A mutex of the definition cache: lock, a reference, unlock
-    "section_share": 12.0,
-    # CPU time of a statement that hits, less what is simulated, and what a miss
-    # takes on top: sysbench and BUILD/bench on a two-CPU machine
-    "statement": 8500.0,
-    "miss": 9000.0,
+    "section_share": 15.0,
+    # CPU time of a statement that hits, and what a miss takes on top: about
+    # that of SELECT * FROM an empty InnoDB table, 16 connections, two CPUs
+    "statement": 16000.0,
+    "miss": 6000.0,
 }
 CPUS_PER_SOCKET = 128
 LINES_OF_SECTION = 3            # mutex and list heads, the object, its share
 INSTANCES = 8
-# MariaDB activates another instance after so many waits for a mutex, unless
-# four times as many acquisitions without a wait come first
-WAITS_TO_ACTIVATE = 20000
+# MariaDB activates another instance after 20,000 waits for a mutex, unless four
+# times as many acquisitions without a wait come first. A hundredth of both has the
+# same effect within the time that is simulated.
+WAITS_TO_ACTIVATE = 200
 
 
 class Line:
