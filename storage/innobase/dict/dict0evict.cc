@@ -43,6 +43,8 @@ left waits for the next run.
 #include "srv0start.h"
 #ifdef ENABLED_DEBUG_SYNC
 #include "debug_sync.h"
+extern void *thd_attach_thd(THD*);
+extern void thd_detach_thd(void*);
 #endif
 #include <chrono>
 #include <thread>
@@ -93,10 +95,11 @@ void let_others() noexcept
 #ifdef ENABLED_DEBUG_SYNC
   DBUG_EXECUTE_IF("dict_evict_between_slices",
                   THD *thd= innobase_create_background_thd("InnoDB eviction");
-                  set_current_thd(thd);
+                  void *ctx= thd_attach_thd(thd);
                   debug_sync_set_action(thd, STRING_WITH_LEN
                                         ("now SIGNAL evict_paused "
                                          "WAIT_FOR evict_go"));
+                  thd_detach_thd(ctx);
                   set_current_thd(nullptr);
                   destroy_background_thd(thd););
 #endif
