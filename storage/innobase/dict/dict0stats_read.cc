@@ -56,6 +56,19 @@ keys.  Where somebody has changed the primary keys, SQL has to read.
 #include "sql_class.h"
 #include "debug_sync.h"
 
+/* What has changed between the release series: 11.8 has no defragmentation,
+gives a mini-transaction its trx, and column names a length. */
+#if MYSQL_VERSION_ID < 110800
+# define STATS_OF_DEFRAGMENTATION
+# define MTR_OF(trx)
+# define empty_stats(table) dict_stats_empty_table(table, true)
+typedef const char *stats_column;
+#else
+# define MTR_OF(trx) , mtr(trx)
+# define empty_stats(table) dict_stats_empty_table(table)
+typedef Lex_cstring_strlen stats_column;
+#endif
+
 namespace
 {
 
@@ -151,12 +164,11 @@ public:
   @param trx    transaction with an open read view */
   stats_rows(const dict_table_t *table, trx_t *trx) :
     index(dict_table_get_first_index(table)), trx(trx),
-    key{0, 2, 2, fields, 0, nullptr
-#ifdef UNIV_DEBUG
-        , DATA_TUPLE_MAGIC_N
-#endif
-    }
+    key() MTR_OF(trx)
   {
+    key.n_fields= key.n_fields_cmp= 2;
+    key.fields= fields;
+    ut_d(key.magic_n= DATA_TUPLE_MAGIC_N);
     rec_offs_init(offsets_);
   }
 
@@ -189,7 +201,7 @@ public:
   bool add_column(const char *name)
   {
     const dict_table_t *table= index->table;
-    const ulint col= dict_table_has_column(table, name);
+    const ulint col= dict_table_has_column(table, stats_column(name));
     ut_ad(col != table->n_def);
     const ulint at=
       dict_col_get_clust_pos(dict_table_get_nth_col(table, col), index);
@@ -346,10 +358,12 @@ bool parse_stat_name(index_stat *s, const char *name, ulint len)
     s->kind= index_stat::SIZE;
   else if (is(STRING_WITH_LEN("n_leaf_pages")))
     s->kind= index_stat::N_LEAF_PAGES;
+#ifdef STATS_OF_DEFRAGMENTATION
   else if (is(STRING_WITH_LEN("n_page_split")))
     s->kind= index_stat::N_PAGE_SPLIT;
   else if (is(STRING_WITH_LEN("n_pages_freed")))
     s->kind= index_stat::N_PAGES_FREED;
+#endif
   else
     return false;               /* Users may store statistics of their own */
   return true;
@@ -388,12 +402,18 @@ void apply(const index_stat &s)
   case index_stat::N_LEAF_PAGES:
     s.index->stat_n_leaf_pages= std::max(uint32_t(s.value), 1U);
     break;
+#ifdef STATS_OF_DEFRAGMENTATION
   case index_stat::N_PAGE_SPLIT:
     s.index->stat_defrag_n_page_split= ulint(s.value);
     break;
   case index_stat::N_PAGES_FREED:
     s.index->stat_defrag_n_pages_freed= ulint(s.value);
     break;
+#else
+  case index_stat::N_PAGE_SPLIT:
+  case index_stat::N_PAGES_FREED:
+    break;                      /* no row is taken for one of these */
+#endif
   case index_stat::N_DIFF:
     s.index->stat_n_diff_key_vals[s.n_prefix - 1]= s.value;
     /* NULL has been stored by a user */
@@ -422,8 +442,11 @@ std::vector<uint64_t> all_statistics(const dict_table_t *table, dberr_t err)
   {
     for (uint64_t number :
          {uint64_t{index->stat_index_size}, uint64_t{index->stat_n_leaf_pages},
+#ifdef STATS_OF_DEFRAGMENTATION
           uint64_t{index->stat_defrag_n_page_split},
-          uint64_t{index->stat_defrag_n_pages_freed}, uint64_t{index->n_uniq}})
+          uint64_t{index->stat_defrag_n_pages_freed},
+#endif
+          uint64_t{index->n_uniq}})
       all.push_back(number);
     if (index->stat_n_diff_key_vals)
       for (unsigned i= 0; i < index->n_uniq; i++)
@@ -549,7 +572,7 @@ bool dict_stats_fetch(dict_table_t *table, dberr_t *err) noexcept
     stats_tables stats{thd};
     if (!stats.locked())
     {
-      dict_stats_empty_table(table, true);
+      empty_stats(table);
       *err= DB_STATS_DO_NOT_EXIST;
       return true;
     }
@@ -573,7 +596,7 @@ bool dict_stats_fetch(dict_table_t *table, dberr_t *err) noexcept
       if (readable)
       {
         /* What is not stored must not be left over, nor undefined */
-        dict_stats_empty_table(table, true);
+        empty_stats(table);
         DEBUG_SYNC(thd, "dict_stats_mdl_acquired");
         trx_start_internal_read_only(trx);
         trx->read_view.open(trx);
