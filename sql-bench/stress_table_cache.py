@@ -36,7 +36,7 @@ TABLES = 240
 def create(client, engines, rng):
     """Create the tables; return their names by kind."""
     names = {"base": [], "view": [], "merge": [], "sequence": [],
-             "innodb": [], "vector": []}
+             "innodb": []}
     client.run("DROP DATABASE IF EXISTS stress")
     client.run("CREATE DATABASE stress")
     client.run("USE stress")
@@ -57,16 +57,6 @@ def create(client, engines, rng):
         names["base"].append(name)
         if engine == "InnoDB":
             names["innodb"].append(name)
-    # A TABLE inside a TABLE; since 11.7
-    if client.run("SHOW VARIABLES LIKE 'mhnsw_default_m'"):
-        for i in range(9):
-            client.run("CREATE TABLE vec%d (a INT NOT NULL PRIMARY KEY, b INT, "
-                       "v VECTOR(2) INVISIBLE NOT NULL DEFAULT "
-                       "(VEC_FromText('[1,1]')), VECTOR INDEX (v)) ENGINE=%s"
-                       % (i, ("MyISAM", "Aria", "InnoDB")[i % 3]))
-            client.run("INSERT INTO vec%d VALUES (1, 1), (2, 2), (3, 3)" % i)
-            names["base"].append("vec%d" % i)
-            names["vector"].append("vec%d" % i)
     if "MRG_MYISAM" in engines:
         for i in range(6):
             children = ["m%d_%d" % (i, j) for j in range(3)]
@@ -117,10 +107,6 @@ class Worker(threading.Thread):
         """One thing to do: its kind, and a list of statements."""
         r, rng = self.rng.random(), self.rng
         a = rng.randrange(1, 50)
-        if r < 0.05 and self.names["vector"]:
-            return "nearest", ["SELECT a FROM %s ORDER BY VEC_DISTANCE_EUCLIDEAN"
-                               "(v, VEC_FromText('[2,3]')) LIMIT 2"
-                               % rng.choice(self.names["vector"])]
         if r < 0.30:
             return "read", ["SELECT COUNT(*) FROM %s" % self.table()
                             for _ in range(rng.randrange(1, 8))]
