@@ -1,0 +1,1015 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/**
+@file dict/dict0preload.cc
+Doing the file I/O of loading table definitions before dict_sys.latch is
+acquired exclusively.
+
+The first thread that uses a table loads its definition: it reads rows of
+SYS_TABLES, SYS_COLUMNS, SYS_INDEXES, SYS_FIELDS and SYS_FOREIGN, opens the
+.ibd file, validates the first page and reads the root page of the clustered
+index. dict_load_table_one() does all of it while it holds dict_sys.latch
+exclusively, so every thread that looks up any table waits for that I/O.
+
+Here the thread does the same work in advance. A dict_preload_t holds the
+result, which dict_load_table_one() then only has to link into the cache.
+
+Steps of a thread that wants table T, which dict_sys.find_table() did not find
+==============================================================================
+
+  prepare()
+   1 enter    Put the name of T in a slot. If the name is there already, wait
+              until the thread that put it there has left. Then look up again.
+   2 rows     Hold dict_sys.latch in shared mode. Note n_changes. Read
+              the row of SYS_TABLES. Stop if T is in the cache by now.
+   3 file     Hold no latch. Open the .ibd file, read and validate page 0.
+              Read the pages of the other rows into the buffer pool.
+              If fil_system knows the tablespace, this step is skipped.
+   4 rows     Hold dict_sys.latch in shared mode. If n_changes is another, stop
+              unless the row of SYS_TABLES is what it was. Create the
+              fil_space_t with the open file, unless there is one by now. Note
+              n_changes. Read the other rows into a dict_table_t that only this
+              thread can see. Acquire a reference to the fil_space_t.
+   5 root     Hold no latch. Read the root page of the clustered index.
+   6 instant  Hold dict_sys.latch in shared mode. Stop if n_changes is another, or
+              if T is in the cache by now. Read the metadata of instant ALTER
+              TABLE, from the root page and, if there is any, from the first leaf
+              page. Release the reference.
+              2 to 6 are repeated for the child tables of T by FOREIGN KEY.
+  lock()
+   7          Acquire dict_sys.latch exclusively. If n_changes is another,
+              free what was built, release the latch and go to 2; at
+              the second time, keep the latch and go on with nothing prepared.
+  dict_sys.load_table()
+   8 link     If T is in the cache by now, that one is used. Otherwise the
+              definition that was built is added to the cache, and FOREIGN KEY
+              constraints are loaded if SYS_FOREIGN mentions T. Without a
+              definition that was built, everything is loaded here.
+  unlock()
+   9 leave    Release dict_sys.latch, leave the slot, wake up the waiters, free
+              definitions that were built and not used.
+
+Why what was built is what dict_load_table_one() would have loaded
+==================================================================
+
+dict_sys.unlock() increments n_changes before it releases the exclusive latch;
+only unlock_unchanged() does not. A thread that calls unlock_unchanged() may have
+added tables to the cache and removed them from it, and it may have opened
+tablespaces. It has not changed what is read here: rows of the dictionary tables,
+names of tables, files.
+
+So, if n_changes is the same in steps 4 and 7, nobody held the latch exclusively in
+between except to load and evict tables. Other threads may have
+done what does not require the exclusive latch: purge the history of the
+dictionary tables, roll back a recovered transaction, write pages, look up tables.
+They may do that during a dict_load_table_one(), too, or, as far as they hold the
+latch in shared mode, they change nothing that is read here. So it does not matter
+that dict_load_table_one() would have held the latch exclusively all the time.
+Rows are read while the latch is held in shared mode, so that a reader never sees
+half of an ALTER TABLE, which would have to be told from corruption.
+
+While nobody has T in the cache, nobody writes to its pages, except that DDL may,
+holding the latch exclusively, and that a table may be loaded and written to between
+two steps. What step 5 reads without a latch is only the type of one page, which lives
+as long as the .ibd file; what 6 reads cannot change meanwhile, for T is not in the cache
+and nobody can add it.
+
+When n_changes is another in 7, what was built is freed, whatever the change was.
+
+The file that was opened in 3 is the file of the fil_space_t that is created in 4,
+also if n_changes is another, because nobody can have put another file in its place:
+DDL on a table opens its tablespace first. The tablespace stays in fil_system until
+the file is deleted; a new file gets a new identifier. Only IMPORT TABLESPACE
+creates a fil_space_t again that DISCARD TABLESPACE has freed, and it stays, too. So
+if fil_system does not have the identifier in 4, while SYS_TABLES still has the same
+row, there was no DDL on this table.
+
+What another thread can see
+===========================
+
+- After 1: that T is being loaded, in dict_preload_t::enter() only. This saves
+  work and I/O. Correctness does not depend on it: threads that hold
+  dict_sys.latch exclusively load T without looking at the slots.
+- After 4: a fil_space_t, created under the shared latch while SYS_TABLES
+  had a row for it. That T is not in the cache but its tablespace is in
+  fil_system is also what remains when T is evicted, so DROP TABLE, RENAME,
+  TRUNCATE, DISCARD TABLESPACE, and shutdown know it. Until the end of 6 the
+  reference keeps the fil_space_t from being freed: fil_space_t::drop() waits
+  for it as for any I/O on the file. The pointer to it is used after 6 only in
+  8, which is reached only if no DDL ran.
+- After 8: the table, complete, its FOREIGN KEY constraints and child tables
+  loaded, as ever.
+
+Failure
+=======
+
+Everything unexpected (no file, wrong flags, a bad page, a missing key, a .isl
+file and a file in the data directory, an uncommitted ALTER TABLE, ...) ends the
+preparation. No error is raised. dict_load_table_one() then meets the same with
+the latch held, reports it, and returns what it always returned. A fil_space_t
+that has been created stays; the rest is freed.
+
+Not prepared are: tables with FULLTEXT INDEX (their file is opened in advance,
+their definition is loaded under the latch), tables whose tablespace is
+discarded, and everything while the server starts, in read-only mode, with
+innodb_force_recovery, and in mariadb-backup.
+
+Order of locks
+==============
+
+MDL, then a name in a slot, then dict_sys.latch, then what has always come
+after dict_sys.latch (page latches, fil_system.mutex). A thread waits for a
+name while it holds no latch and has no name in a slot. A thread that has a
+name in a slot never waits for another name; if it finds a child table of T
+loading in another thread, it builds the definition a second time, and the
+later one is freed in 9. A thread that holds dict_sys.latch never waits for
+names. A slot's mutex is held for a few instructions, and nothing is acquired
+while holding it. So there is no cycle.
+
+A thread that waits for a name waited for dict_sys.latch at the same place
+before, while the other thread held that latch for the same I/O.
+*/
+
+#include "dict0preload.h"
+#include "btr0btr.h"
+#include "btr0cur.h"
+#include "btr0pcur.h"
+#include "dict0boot.h"
+#include "dict0load.h"
+#include "fil0crypt.h"
+#include "fsp0file.h"
+#include "log0recv.h"
+#include "rem0cmp.h"
+#include "srv0start.h"
+#include "debug_sync.h"
+#include <condition_variable>
+#include <mutex>
+
+/* In dict0load.cc */
+dberr_t dict_load_columns(dict_table_t *table, unsigned use_uncommitted,
+                          mem_heap_t *heap);
+dberr_t dict_load_virtual(dict_table_t *table, bool uncommitted);
+dberr_t dict_load_indexes(dict_table_t *table, bool uncommitted,
+                          mem_heap_t *heap, dict_err_ignore_t ignore_err);
+
+namespace
+{
+
+/** How often prepared definitions are built again after a DDL operation */
+constexpr unsigned MAX_REBUILDS= 1;
+
+/** The most tables that are built for one, if it has FOREIGN KEY children */
+constexpr size_t MAX_BUILT= 64;
+
+/** Names of the tables that are being loaded */
+struct slot
+{
+  /** protects first, and dict_preload_t::name, next, entered of the list */
+  std::mutex mutex;
+  /** woken up when a name leaves the list */
+  std::condition_variable left;
+  /** the loading threads */
+  dict_preload_t *first= nullptr;
+};
+
+slot slots[64];
+
+slot &slot_of(const char *name, size_t len)
+{
+  return slots[my_crc32c(0, name, len) % array_elements(slots)];
+}
+
+/** The key of a lookup by the first column of an index */
+struct search_key
+{
+  dfield_t field;
+  dtuple_t tuple{0, 1, 1, &field, 0, nullptr
+#ifdef UNIV_DEBUG
+                 , DATA_TUPLE_MAGIC_N
+#endif
+                };
+
+  search_key(dict_index_t *index, const void *data, size_t len)
+  {
+    dfield_set_data(&field, data, len);
+    dict_index_copy_types(&tuple, index, 1);
+  }
+};
+
+/** Position a cursor on the first record whose first column is not less.
+@return whether there is such a record */
+bool find_first(btr_pcur_t *pcur, dict_index_t *index, const search_key &key,
+                mtr_t *mtr)
+{
+  pcur->btr_cur.page_cur.index= index;
+  return btr_pcur_open_on_user_rec(&key.tuple, BTR_SEARCH_LEAF, pcur, mtr) ==
+    DB_SUCCESS && btr_pcur_is_on_user_rec(pcur);
+}
+
+/** Read the page that has the first record for a key into the buffer pool,
+so that nobody waits for the disk when it is read with dict_sys.latch held.
+@param table   dictionary table
+@param key     first column of its clustered index
+@param len     length of the key
+@param column  column to read from the record, of 8 bytes
+@param value   the column, unchanged if there is no record */
+void touch(const dict_table_t *table, const void *key, size_t len,
+           ulint column= 0, byte *value= nullptr)
+{
+  ut_ad(!dict_sys.frozen());
+  dict_index_t *index= table->indexes.start;
+  const search_key search(index, key, len);
+  btr_pcur_t pcur;
+  mtr_t mtr;
+  mtr.start();
+  if (find_first(&pcur, index, search, &mtr) && value)
+  {
+    const byte *field=
+      rec_get_nth_field_old(btr_pcur_get_rec(&pcur), column, &len);
+    if (len == 8)
+      memcpy(value, field, 8);
+  }
+  mtr.commit();
+}
+
+/** Read the pages of the dictionary tables that tell of a table's columns,
+indexes and index fields into the buffer pool.
+@param id  table identifier */
+void touch_rows(table_id_t id)
+{
+  byte table_id[8], index_id[8];
+  mach_write_to_8(table_id, id);
+  memset(index_id, 0, sizeof index_id);
+  touch(dict_sys.sys_columns, table_id, 8);
+  touch(dict_sys.sys_indexes, table_id, 8, DICT_FLD__SYS_INDEXES__ID, index_id);
+  touch(dict_sys.sys_fields, index_id, 8);
+}
+
+/** Find the name that SYS_TABLES has for a table identifier.
+@param id    table identifier
+@param name  the name
+@return whether a name was found */
+bool name_of(table_id_t id, std::string *name)
+{
+  ut_ad(dict_sys.frozen());
+  byte id_buf[8];
+  mach_write_to_8(id_buf, id);
+  dict_index_t *index= dict_sys.sys_tables->indexes.start->indexes.next;
+  const search_key key(index, id_buf, sizeof id_buf);
+  bool found= false;
+  btr_pcur_t pcur;
+  mtr_t mtr;
+  mtr.start();
+
+  if (find_first(&pcur, index, key, &mtr))
+  {
+    do
+    {
+      const rec_t *rec= btr_pcur_get_rec(&pcur);
+      ulint len;
+      const byte *field=
+        rec_get_nth_field_old(rec, DICT_FLD__SYS_TABLE_IDS__ID, &len);
+      if (len != 8 || memcmp(field, id_buf, 8))
+        break;
+      /* A renamed table has a delete-marked record with its old name */
+      if (found && rec_get_deleted_flag(rec, 0))
+        continue;
+      field= rec_get_nth_field_old(rec, DICT_FLD__SYS_TABLE_IDS__NAME, &len);
+      if (len == UNIV_SQL_NULL)
+        break;
+      name->assign(reinterpret_cast<const char*>(field), len);
+      found= true;
+      if (!rec_get_deleted_flag(rec, 0))
+        break;
+    }
+    while (btr_pcur_move_to_next_user_rec(&pcur, &mtr));
+  }
+
+  mtr.commit();
+  return found;
+}
+
+/** Read the row of SYS_TABLES.
+@param name         table name
+@param uncommitted  what to pass to dict_load_columns()
+@return a definition without columns and indexes
+@retval nullptr if there is none, or it is not understood */
+dict_table_t *read_table(const std::string &name, unsigned *uncommitted)
+{
+  ut_ad(dict_sys.frozen());
+  dict_index_t *index= dict_sys.sys_tables->indexes.start;
+  const search_key key(index, name.data(), name.size());
+  dict_table_t *table= nullptr;
+  btr_pcur_t pcur;
+  mtr_t mtr;
+  mtr.start();
+  dict_preload_t::quiet= true;
+
+  if (find_first(&pcur, index, key, &mtr))
+  {
+    const rec_t *rec= btr_pcur_get_rec(&pcur);
+    if (rec_get_field_start_offs(rec, 1) == name.size() &&
+        !memcmp(name.data(), rec, name.size()) &&
+        !dict_load_table_low(&mtr, false, rec, &table) && table)
+      /* Whether this is a version of the table of the newest row: then an
+      uncommitted instant ALTER TABLE is to be detected. */
+      *uncommitted= table->id == mach_read_from_8
+        (rec + rec_get_field_start_offs(rec, DICT_FLD__SYS_TABLES__ID));
+  }
+
+  dict_preload_t::quiet= false;
+  mtr.commit();
+  return table;
+}
+
+/** Find out if SYS_FOREIGN mentions a table.
+@param index     index on FOR_NAME or REF_NAME
+@param name      table name
+@param ids       if not nullptr, identifiers of the constraints are added
+@return whether there are constraints, or they cannot be read */
+bool has_foreign(dict_index_t *index, const std::string &name,
+                 std::vector<std::string> *ids)
+{
+  ut_ad(dict_sys.frozen());
+  const search_key key(index, name.data(), name.size());
+  const dtype_t &type= *dfield_get_type(&key.field);
+  bool found= false;
+  btr_pcur_t pcur;
+  mtr_t mtr;
+  mtr.start();
+  pcur.btr_cur.page_cur.index= index;
+
+  if (btr_pcur_open_on_user_rec(&key.tuple, BTR_SEARCH_LEAF, &pcur, &mtr) !=
+      DB_SUCCESS)
+    found= true;
+  else
+    for (; btr_pcur_is_on_user_rec(&pcur);
+         btr_pcur_move_to_next_user_rec(&pcur, &mtr))
+    {
+      const rec_t *rec= btr_pcur_get_rec(&pcur);
+      ulint len;
+      const byte *field=
+        rec_get_nth_field_old(rec, DICT_FLD__SYS_FOREIGN_FOR_NAME__NAME, &len);
+      /* This compares case-insensitively, as dict_load_foreigns() does */
+      if (cmp_data(type.mtype, type.prtype, false,
+                   reinterpret_cast<const byte*>(name.data()), name.size(),
+                   field, len))
+        break;
+      found= true;
+      if (!ids)
+        break;
+      field= rec_get_nth_field_old(rec, DICT_FLD__SYS_FOREIGN_FOR_NAME__ID,
+                                   &len);
+      if (len != UNIV_SQL_NULL && !rec_get_deleted_flag(rec, 0))
+        ids->emplace_back(reinterpret_cast<const char*>(field), len);
+    }
+
+  mtr.commit();
+  return found;
+}
+
+/** Read SYS_FOREIGN.FOR_NAME.
+@param id    identifier of a constraint
+@param name  name of the child table
+@return whether it was found */
+bool child_of(const std::string &id, std::string *name)
+{
+  ut_ad(dict_sys.frozen());
+  dict_index_t *index= dict_sys.sys_foreign->indexes.start;
+  const search_key key(index, id.data(), id.size());
+  bool found= false;
+  btr_pcur_t pcur;
+  mtr_t mtr;
+  mtr.start();
+
+  if (find_first(&pcur, index, key, &mtr))
+  {
+    const rec_t *rec= btr_pcur_get_rec(&pcur);
+    ulint len;
+    const byte *field=
+      rec_get_nth_field_old(rec, DICT_FLD__SYS_FOREIGN__ID, &len);
+    if (len == id.size() && !memcmp(field, id.data(), len))
+    {
+      field= rec_get_nth_field_old(rec, DICT_FLD__SYS_FOREIGN__FOR_NAME, &len);
+      if (len != UNIV_SQL_NULL)
+      {
+        name->assign(reinterpret_cast<const char*>(field), len);
+        found= true;
+      }
+    }
+  }
+
+  mtr.commit();
+  return found;
+}
+
+/** An .ibd file, opened and validated, before fil_system knows of it */
+class opened_file
+{
+  /** the open file */
+  pfs_os_file_t handle= OS_FILE_CLOSED;
+  /** path name */
+  char *path= nullptr;
+  /** size in pages, as fil_node_t::size has it */
+  uint32_t size= 0;
+  /** FSP_SPACE_FLAGS */
+  uint32_t flags= 0;
+  /** FSP_SIZE */
+  uint32_t size_in_header= 0;
+  /** FSP_FREE_LIMIT */
+  uint32_t free_limit= 0;
+  /** length of FSP_FREE */
+  uint32_t free_len= 0;
+  /** encryption information, owned */
+  fil_space_crypt_t *crypt_data= nullptr;
+
+  bool set_path(const fil_space_t::name_type &name) noexcept;
+  bool read_page0(uint32_t id, uint32_t expected, os_offset_t bytes,
+                  const page_t *page) noexcept;
+
+public:
+  opened_file()= default;
+  opened_file(const opened_file&)= delete;
+  opened_file &operator=(const opened_file&)= delete;
+  ~opened_file() { close(); }
+
+  void close() noexcept;
+  bool open(uint32_t id, uint32_t expected,
+            const fil_space_t::name_type &name) noexcept;
+  bool create_space(uint32_t id, uint32_t expected) noexcept;
+};
+
+/** Free everything that create_space() did not hand over. */
+void opened_file::close() noexcept
+{
+  if (handle != OS_FILE_CLOSED)
+    os_file_close(handle);
+  handle= OS_FILE_CLOSED;
+  ut_free(path);
+  path= nullptr;
+  fil_space_destroy_crypt_data(&crypt_data);
+}
+
+/** Find out where the file is: where a link file says, or else in the data
+directory.
+@param name   table name
+@return whether there is just one place */
+bool opened_file::set_path(const fil_space_t::name_type &name) noexcept
+{
+  path= fil_make_filepath(nullptr, name, IBD, false);
+  RemoteDatafile remote;
+  remote.init(0);
+  if (const char *linked= remote.open_link_file(name))
+  {
+    if (!access(path, F_OK))
+      return false; /* dict_load_table_one() will decide */
+    ut_free(path);
+    path= mem_strdup(linked);
+  }
+  return path != nullptr;
+}
+
+/** Validate the first page, and remember what it says.
+@param id        tablespace identifier
+@param expected  flags according to the dictionary
+@param bytes     size of the file
+@param page      the page
+@return whether fil_ibd_open() and fil_node_t::read_page0() would accept it,
+and fsp_flags_try_adjust() would not change it */
+bool opened_file::read_page0(uint32_t id, uint32_t expected, os_offset_t bytes,
+                             const page_t *page) noexcept
+{
+  if (mach_read_from_4(page + FIL_PAGE_SPACE_ID) != id ||
+      mach_read_from_4(page + FSP_HEADER_OFFSET + FSP_SPACE_ID) != id ||
+      page_get_page_no(page) != 0)
+    return false;
+
+  flags= fsp_header_get_flags(page);
+  const uint32_t dict_flags= expected & ~FSP_FLAGS_MEM_MASK;
+  if (!fil_space_t::is_valid_flags(flags, id) ||
+      fil_space_t::logical_size(flags) != srv_page_size ||
+      fil_space_t::physical_size(flags) !=
+      fil_space_t::physical_size(dict_flags) ||
+      (!fil_space_t::is_flags_equal(flags, dict_flags) &&
+       (!(fil_space_t::full_crc32(flags) ||
+          fil_space_t::full_crc32(dict_flags)) ||
+        !fil_space_t::is_flags_equal(dict_flags, flags))))
+    return false;
+
+  if (fil_space_t::full_crc32(flags) &&
+      !fil_comp_algo_loaded(FSP_FLAGS_FCRC32_GET_COMPRESSED_ALGO(flags)))
+    return false;
+
+  if (mach_read_from_8(page + FIL_PAGE_LSN) > log_sys.get_flushed_lsn() ||
+      buf_page_is_corrupted(false, page, flags) != NOT_CORRUPTED)
+    return false;
+
+  const unsigned zip_size= fil_space_t::zip_size(flags);
+  crypt_data= fil_space_read_crypt_data(zip_size, page);
+  if (crypt_data && !crypt_data->is_key_found())
+    return false;
+
+  size_in_header= fsp_header_get_field(page, FSP_SIZE);
+  free_limit= fsp_header_get_field(page, FSP_FREE_LIMIT);
+  free_len= flst_get_len(FSP_HEADER_OFFSET + FSP_FREE + page);
+
+  /* A file of at least one extent counts in whole extents. */
+  const unsigned psize= fil_space_t::physical_size(flags);
+  const os_offset_t extent= os_offset_t{psize} * FSP_EXTENT_SIZE;
+  if (bytes >= extent)
+    bytes-= bytes % extent;
+  size= uint32_t(bytes / psize);
+  return true;
+}
+
+/** Open the file and read the first page.
+@param id        tablespace identifier
+@param expected  flags according to the dictionary
+@param name      table name
+@return whether there is a file that is all right */
+bool opened_file::open(uint32_t id, uint32_t expected,
+                       const fil_space_t::name_type &name) noexcept
+{
+  DBUG_EXECUTE_IF("fil_space_create_failure", return false;);
+  DBUG_EXECUTE_IF("dict_preload_fail_file", return false;);
+  ut_ad(!dict_sys.frozen());
+
+  if (!set_path(name))
+    return false;
+
+  ulint type= OS_DATA_FILE;
+#if defined _WIN32 || defined O_DIRECT
+  switch (FSP_FLAGS_GET_ZIP_SSIZE(expected)) {
+  case 1:
+  case 2:
+    /* as fil_node_open_file_low() has it */
+    type= OS_DATA_FILE_NO_O_DIRECT;
+  }
+#endif
+  bool success;
+  handle= os_file_create(innodb_data_file_key, path, OS_FILE_OPEN_SILENT, type,
+                         false, &success);
+  if (!success)
+  {
+    handle= OS_FILE_CLOSED;
+    return false;
+  }
+
+  const unsigned psize=
+    fil_space_t::physical_size(expected & ~FSP_FLAGS_MEM_MASK);
+  const os_offset_t bytes= os_file_get_size(handle);
+  if (bytes == os_offset_t(-1) || bytes < FIL_IBD_FILE_INITIAL_SIZE * psize)
+    return false;
+
+  page_t *page= static_cast<byte*>(aligned_malloc(psize, psize));
+  const bool ok=
+    os_file_read(IORequestRead, handle, page, 0, psize, nullptr) ==
+    DB_SUCCESS && read_page0(id, expected, bytes, page);
+  aligned_free(page);
+  return ok;
+}
+
+/** Make the file known to fil_system, unless another thread did.
+@param id        tablespace identifier
+@param expected  flags according to the dictionary
+@return whether a matching tablespace exists */
+bool opened_file::create_space(uint32_t id, uint32_t expected) noexcept
+{
+  ut_ad(dict_sys.frozen());
+  mysql_mutex_lock(&fil_system.mutex);
+  fil_space_t *space= fil_space_get_by_id(id);
+  const bool exists= space != nullptr;
+
+  if (!exists)
+  {
+    while (fil_system.n_open + 1 >= srv_max_n_open_files &&
+           fil_space_t::try_to_close(nullptr, false));
+    /* If no file could be closed, the tablespace starts out closed, and the
+    first I/O waits until there is room. */
+    const bool hand_over= fil_system.n_open + 1 < srv_max_n_open_files;
+
+    space= fil_space_t::create(id, expected, false, crypt_data,
+                               FIL_ENCRYPTION_DEFAULT, hand_over);
+    crypt_data= nullptr;
+    fil_node_t *node=
+      space->add(path, hand_over ? handle : pfs_os_file_t(OS_FILE_CLOSED),
+                 0, false, true);
+    if (hand_over)
+    {
+      handle= OS_FILE_CLOSED;
+      space->flags= (space->flags & FSP_FLAGS_MEM_MASK) | flags;
+      space->size_in_header= size_in_header;
+      space->free_limit= free_limit;
+      space->free_len= free_len;
+      node->find_metadata(IF_WIN(,false));
+      node->size= size;
+      space->set_sizes(size);
+    }
+  }
+
+  mysql_mutex_unlock(&fil_system.mutex);
+  close();
+  return !exists;
+}
+
+/** Acquire a reference to a tablespace, so that it will not be freed. The file
+need not be open.
+@param id  tablespace identifier
+@return the tablespace, to be released
+@retval nullptr if it does not exist or is being dropped */
+fil_space_t *acquire_space(uint32_t id)
+{
+  mysql_mutex_lock(&fil_system.mutex);
+  fil_space_t *space= fil_space_get_by_id(id);
+  /* The STOPPING flags are set while holding fil_system.mutex */
+  if (space && (space->is_stopping() || !space->acquire(0)))
+    space= nullptr;
+  mysql_mutex_unlock(&fil_system.mutex);
+  return space;
+}
+
+/** Free a definition that was never added to the cache. */
+void free_table(dict_table_t *table)
+{
+  ut_ad(!table->cached);
+  while (dict_index_t *index= UT_LIST_GET_LAST(table->indexes))
+  {
+    ut_ad(!index->online_log);
+    UT_LIST_REMOVE(table->indexes, index);
+    index->detach_columns();
+    index->lock.free();
+    dict_mem_index_free(index);
+  }
+  if (table->fts)
+  {
+    /* for a column FTS_DOC_ID */
+    table->fts->~fts_t();
+    table->fts= nullptr;
+  }
+  dict_mem_table_free(table);
+}
+
+/** @return whether all rows of the table's definition were read without
+surprise
+@param table        definition that has the row of SYS_TABLES
+@param uncommitted  from read_table()
+@param ignore       errors to ignore */
+bool read_rows(dict_table_t *table, unsigned uncommitted,
+               dict_err_ignore_t ignore)
+{
+  ut_ad(dict_sys.frozen());
+  mem_heap_t *heap= mem_heap_create(8000);
+  bool ok= dict_load_columns(table, uncommitted, heap) == DB_SUCCESS &&
+    !table->fts &&
+    dict_load_virtual(table, false) == DB_SUCCESS;
+  if (ok)
+  {
+    dict_table_add_system_columns(table, heap);
+    mem_heap_empty(heap);
+    ok= dict_load_indexes(table, false, heap, ignore) == DB_SUCCESS &&
+      !table->corrupted && !table->file_unreadable;
+  }
+  mem_heap_free(heap);
+  return ok;
+}
+
+/** @return whether the root page of the clustered index is all right
+@param table  definition; the caller holds a reference to table->space */
+bool read_root(dict_table_t *table)
+{
+  dict_index_t *index= dict_table_get_first_index(table);
+  if (!index || !index->is_primary() || index->is_corrupted() ||
+      index->page >= table->space->get_size())
+    return false;
+
+  bool ok= false;
+  mtr_t mtr;
+  mtr.start();
+  if (const buf_block_t *block=
+      buf_page_get(page_id_t(table->space->id, index->page),
+                   table->space->zip_size(), RW_S_LATCH, &mtr))
+  {
+    const auto type= fil_page_get_type(block->page.frame);
+    ok= type == FIL_PAGE_INDEX || type == FIL_PAGE_TYPE_INSTANT;
+  }
+  mtr.commit();
+  return ok;
+}
+
+} /* anonymous namespace */
+
+uint64_t dict_preload_t::n_changes;
+thread_local bool dict_preload_t::quiet;
+dict_preload_t *dict_preload_t::current;
+
+/** Announce that this thread loads a table.
+@param table_name  table name
+@return whether no other thread was loading it; if one was, it has finished */
+bool dict_preload_t::enter(const span<const char> &table_name) noexcept
+{
+  ut_ad(!dict_sys.frozen());
+  ut_ad(!entered);
+  slot &s= slot_of(table_name.data(), table_name.size());
+  std::unique_lock<std::mutex> lock(s.mutex);
+  const auto is_loading= [&]()
+  {
+    for (const dict_preload_t *p= s.first; p; p= p->next)
+      if (p->name.size() == table_name.size() &&
+          !memcmp(p->name.data(), table_name.data(), table_name.size()))
+        return true;
+    return false;
+  };
+
+  if (is_loading())
+  {
+    lock.unlock();
+    DEBUG_SYNC_C("dict_preload_wait");
+    lock.lock();
+    s.left.wait(lock, [&]() { return !is_loading(); });
+    return false;
+  }
+
+  name.assign(table_name.data(), table_name.size());
+  next= s.first;
+  s.first= this;
+  entered= true;
+  return true;
+}
+
+/** Undo enter(), and free what was built and not taken. */
+void dict_preload_t::leave() noexcept
+{
+  if (entered)
+  {
+    slot &s= slot_of(name.data(), name.size());
+    std::lock_guard<std::mutex> lock(s.mutex);
+    dict_preload_t **prev= &s.first;
+    while (*prev != this)
+      prev= &(*prev)->next;
+    *prev= next;
+    entered= false;
+    s.left.notify_all();
+  }
+  discard();
+}
+
+/** Free what was built and not taken. */
+void dict_preload_t::discard() noexcept
+{
+  for (const built &b : tables)
+    if (b.table)
+      free_table(b.table);
+  tables.clear();
+}
+
+bool dict_preload_t::prepare(const span<const char> &table_name,
+                             dict_err_ignore_t ignore_err) noexcept
+{
+  if (!enter(table_name))
+    return false;
+  ignore= ignore_err;
+#ifdef ENABLED_DEBUG_SYNC
+  DBUG_EXECUTE_IF("dict_preload_background",
+                  THD *thd= _current_thd();
+                  if (thd && !thd_get_thread_id(thd) && name == "test/t1")
+                    debug_sync_set_action
+                      (thd, STRING_WITH_LEN("now SIGNAL background_loads"
+                                            " WAIT_FOR background_go")););
+#endif
+  build();
+  return true;
+}
+
+bool dict_preload_t::prepare(table_id_t id, dict_err_ignore_t ignore_err)
+  noexcept
+{
+  std::string found;
+  dict_sys.freeze(SRW_LOCK_CALL);
+  const bool ok= !dict_sys.find_table(id) && name_of(id, &found);
+  dict_sys.unfreeze();
+  /* dict_load_table_on_id() will find out again */
+  return !ok || prepare({found.data(), found.size()}, ignore_err);
+}
+
+/** Build the definition of the wanted table, and those of the child tables
+that dict_sys_t::load_table() loads with it. */
+void dict_preload_t::build() noexcept
+{
+  ut_ad(tables.empty());
+  interrupted= false;
+  if ((ignore & ~DICT_ERR_IGNORE_FK_NOKEY) || !srv_was_started ||
+      srv_read_only_mode || srv_force_recovery || recv_recovery_is_on() ||
+      srv_operation != SRV_OPERATION_NORMAL)
+    return;
+
+  std::vector<std::string> names{name};
+  for (size_t i= 0; i < names.size() && tables.size() < MAX_BUILT; i++)
+  {
+    const std::string n{names[i]};
+    if (!build(n, &names) && i == 0)
+      break;
+  }
+}
+
+/** Build a definition.
+@param table_name  table name
+@param names       names of child tables are added that are not there
+@return whether this was possible */
+bool dict_preload_t::build(const std::string &table_name,
+                           std::vector<std::string> *names) noexcept
+{
+  touch(dict_sys.sys_tables, table_name.data(), table_name.size());
+  dict_sys.freeze(SRW_LOCK_CALL);
+  if (tables.empty())
+    changes= n_changes;
+  else if (changes != n_changes)
+  {
+    interrupted= true;
+  unfreeze_and_fail:
+    dict_sys.unfreeze();
+    return false;
+  }
+
+  if (dict_sys.find_table({table_name.data(), table_name.size()}))
+    goto unfreeze_and_fail;
+
+  unsigned uncommitted;
+  dict_table_t *table= read_table(table_name, &uncommitted);
+  if (!table)
+    goto unfreeze_and_fail;
+
+  fil_space_t *space= nullptr;
+  bool ok= !table->name.is_temporary() && !table->file_unreadable &&
+    !(table->flags2 & DICT_TF2_DISCARDED) &&
+    table->space_id < SRV_SPACE_ID_UPPER_BOUND;
+
+  if (ok && table->space_id != TRX_SYS_SPACE)
+  {
+    mysql_mutex_lock(&fil_system.mutex);
+    ok= fil_space_get_by_id(table->space_id) != nullptr;
+    mysql_mutex_unlock(&fil_system.mutex);
+    if (ok)
+      ok= fil_space_for_table_exists_in_mem(table->space_id, table->flags) !=
+        nullptr;
+    else
+    {
+      const uint32_t flags= dict_tf_to_fsp_flags(table->flags);
+      const uint32_t id= table->space_id;
+      const table_id_t table_id= table->id;
+      dict_sys.unfreeze();
+      if (tables.empty())
+        DEBUG_SYNC_C("dict_preload_file");
+      else
+        DEBUG_SYNC_C("dict_preload_child_file");
+      opened_file file;
+      ok= flags != UINT32_MAX &&
+        file.open(id, flags, {table_name.data(), table_name.size()});
+      if (ok)
+        touch_rows(table_id);
+      dict_sys.freeze(SRW_LOCK_CALL);
+      if (changes == n_changes)
+        ok= ok && file.create_space(id, flags);
+      else if (!tables.empty() ||
+               dict_sys.find_table({table_name.data(), table_name.size()}))
+        ok= false;
+      else
+      {
+        /* The file is the right one if SYS_TABLES has the same row */
+        dict_table_t *again= read_table(table_name, &uncommitted);
+        ok= ok && again && again->id == table->id &&
+          again->space_id == id && again->flags == table->flags &&
+          again->flags2 == table->flags2 && file.create_space(id, flags);
+        if (again)
+        {
+          free_table(table);
+          table= again;
+        }
+        changes= n_changes;
+      }
+    }
+  }
+
+  built b{table, true};
+  if (ok)
+    space= acquire_space(table->space_id);
+  ok= space != nullptr;
+  if (ok)
+  {
+    table->space= space;
+    ok= !(table->flags2 & (DICT_TF2_FTS | DICT_TF2_FTS_HAS_DOC_ID |
+                           DICT_TF2_FTS_ADD_DOC_ID)) &&
+      read_rows(table, uncommitted, ignore);
+  }
+
+  if (ok && dict_sys.sys_foreign && dict_sys.sys_foreign_cols)
+  {
+    dict_index_t *for_name= dict_sys.sys_foreign->indexes.start->indexes.next;
+    std::vector<std::string> ids;
+    b.foreign= has_foreign(for_name, table_name, nullptr);
+    b.foreign|= has_foreign(for_name->indexes.next, table_name, &ids);
+    for (const std::string &id : ids)
+    {
+      std::string child;
+      if (child_of(id, &child) &&
+          std::find(names->begin(), names->end(), child) == names->end())
+        names->push_back(std::move(child));
+    }
+  }
+
+  dict_sys.unfreeze();
+  if (ok)
+  {
+    if (tables.empty())
+      DEBUG_SYNC_C("dict_preload_root");
+    else
+      DEBUG_SYNC_C("dict_preload_child_root");
+    /* The page of a table in the system tablespace may be freed and used again
+    by DDL while no latch is held. */
+    ok= table->space_id == TRX_SYS_SPACE || read_root(table);
+    DBUG_EXECUTE_IF("dict_preload_fail_root", ok= false;);
+  }
+  if (ok)
+  {
+    dict_sys.freeze(SRW_LOCK_CALL);
+    if (changes != n_changes)
+    {
+      interrupted= true;
+      ok= false;
+    }
+    else
+      ok= !dict_sys.find_table({table_name.data(), table_name.size()}) &&
+        (table->space_id != TRX_SYS_SPACE || read_root(table)) &&
+        (!table->supports_instant() ||
+         btr_cur_instant_init(table) == DB_SUCCESS);
+    dict_sys.unfreeze();
+  }
+  if (space)
+    space->release();
+  if (ok)
+    tables.push_back(b);
+  else
+    free_table(table);
+  return ok;
+}
+
+void dict_preload_t::lock() noexcept
+{
+  ut_ad(!locked);
+  DEBUG_SYNC_C("dict_preload_lock");
+  for (unsigned rebuilds= 0;; rebuilds++)
+  {
+    const bool last= rebuilds == MAX_REBUILDS;
+    if (last || !interrupted)
+    {
+      dict_sys.lock(SRW_LOCK_CALL);
+      if (tables.empty() || changes == n_changes)
+        break;
+      if (last)
+      {
+        discard();
+        break;
+      }
+      unlock_unchanged();
+    }
+    discard();
+    build();
+  }
+  ut_ad(!current);
+  current= this;
+  locked= true;
+}
+
+void dict_preload_t::unlock() noexcept
+{
+  ut_ad(locked);
+  ut_ad(current == this);
+  current= nullptr;
+  locked= false;
+  unlock_unchanged();
+  leave();
+}
+
+dict_table_t *dict_preload_t::take(const span<const char> &table_name,
+                                   dict_err_ignore_t ignore_err, bool *foreign)
+  noexcept
+{
+  ut_ad(dict_sys.locked());
+  if (!current || current->ignore != ignore_err)
+    return nullptr;
+  ut_ad(current->tables.empty() || current->changes == n_changes);
+
+  for (built &b : current->tables)
+    if (b.table && strlen(b.table->name.m_name) == table_name.size() &&
+        !memcmp(b.table->name.m_name, table_name.data(), table_name.size()))
+    {
+      dict_table_t *table= b.table;
+      b.table= nullptr;
+      *foreign= b.foreign;
+      ut_ad(!dict_sys.find_table(table_name));
+      table->can_be_evicted= true;
+      table->add_to_cache();
+      return table;
+    }
+
+  return nullptr;
+}

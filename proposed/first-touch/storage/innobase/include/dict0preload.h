@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/**
+@file include/dict0preload.h
+Doing the file I/O of loading table definitions before dict_sys.latch is
+acquired exclusively. The whole story is told in dict/dict0preload.cc.
+*/
+
+#ifndef dict0preload_h
+#define dict0preload_h
+
+#include "dict0dict.h"
+#include <string>
+#include <vector>
+
+/** What one thread prepares before it acquires dict_sys.latch exclusively to
+load a table. An object on the stack of that thread. Other threads access only
+name and next, which the mutex of the slot in dict0preload.cc protects. */
+class dict_preload_t
+{
+  /** A table definition that no other thread can see */
+  struct built
+  {
+    /** the definition, owned until take() */
+    dict_table_t *table;
+    /** whether SYS_FOREIGN mentions the table */
+    bool foreign;
+  };
+
+  /** the table that this thread loads, to be found by others that want it */
+  std::string name;
+  /** the next loading thread in the slot */
+  dict_preload_t *next= nullptr;
+  /** whether this is in a slot, and others wait for it */
+  bool entered= false;
+  /** whether build() gave up because of a change */
+  bool interrupted= false;
+  /** whether this thread holds dict_sys.latch, from lock() to unlock() */
+  bool locked= false;
+  /** how to load */
+  dict_err_ignore_t ignore= DICT_ERR_IGNORE_NONE;
+  /** n_changes when the first row was read */
+  uint64_t changes= 0;
+  /** the definitions: the wanted table, then its FOREIGN KEY children */
+  std::vector<built> tables;
+
+  /** how often dict_sys.latch was released after having been held exclusively
+  for something else than loading or evicting tables; protected by dict_sys.latch:
+  modified in exclusive mode */
+  static uint64_t n_changes;
+  /** what was prepared by the thread that holds dict_sys.latch exclusively, or
+  nullptr; protected by that latch */
+  static dict_preload_t *current;
+
+public:
+  /** To be invoked whenever the exclusive dict_sys.latch is about to be
+  released: what others prepared is no longer valid. */
+  static void note_change() noexcept { n_changes++; }
+
+  /** Release the exclusive dict_sys.latch after doing nothing but to load or
+  evict tables: what others prepared remains valid. */
+  static void unlock_unchanged() noexcept
+  {
+    n_changes--;
+    dict_sys.unlock();
+  }
+
+  /** whether this thread is preparing: it must not report a bad row of SYS_TABLES,
+  because the row will be read again */
+  static thread_local bool quiet;
+
+  dict_preload_t()= default;
+  dict_preload_t(const dict_preload_t&)= delete;
+  dict_preload_t &operator=(const dict_preload_t&)= delete;
+  ~dict_preload_t() { ut_ad(!locked); leave(); }
+
+  /** Do what can be done for loading a table without dict_sys.latch, and
+  announce that this thread loads it.
+  @param table_name   table name
+  @param ignore_err   errors that the load is going to ignore
+  @retval true  if the caller must invoke lock() and load the table
+  @retval false if another thread was loading the table: it has finished,
+  and the caller must look up the table again */
+  bool prepare(const span<const char> &table_name,
+               dict_err_ignore_t ignore_err) noexcept;
+
+  /** The same for a table that is known by its identifier.
+  @param id           table identifier
+  @param ignore_err   errors that the load is going to ignore
+  @return see above */
+  bool prepare(table_id_t id, dict_err_ignore_t ignore_err) noexcept;
+
+  /** Acquire the exclusive dict_sys.latch.
+  dict_sys.load_table() will use what was prepared. */
+  void lock() noexcept;
+
+  /** Release the exclusive dict_sys.latch, and wake up those who waited. */
+  void unlock() noexcept;
+
+  /** Make a prepared definition the one that dict_sys.find_table() finds.
+  @param table_name   table name
+  @param ignore_err   errors that the load ignores
+  @param foreign      set to whether there may be FOREIGN KEY constraints
+  @return the table
+  @retval nullptr if this thread did not prepare it */
+  static dict_table_t *take(const span<const char> &table_name,
+                            dict_err_ignore_t ignore_err, bool *foreign)
+    noexcept;
+
+private:
+  bool enter(const span<const char> &table_name) noexcept;
+  void leave() noexcept;
+  void build() noexcept;
+  bool build(const std::string &table_name, std::vector<std::string> *names)
+    noexcept;
+  void discard() noexcept;
+};
+
+#endif
