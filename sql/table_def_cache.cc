@@ -755,7 +755,13 @@ void TDC_element::flush(THD *thd, bool mark_flushed)
 }
 
 
-/** Close all free TABLEs of a share; see flush(). */
+/**
+  Close all free TABLEs of a share; see flush().
+
+  Most callers have an exclusive metadata lock. Without one (ALTER of a table that
+  S3 has, and the error path of online ALTER in 11.8) other threads may go on to
+  use TABLEs of the share: release() finds 'flushed' set, and closes them.
+*/
 
 void TDC_element::flush_unused(bool mark_flushed)
 {
