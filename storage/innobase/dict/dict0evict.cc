@@ -8,7 +8,9 @@ The data dictionary cache may have more tables than table_definition_cache
 says, until the master task evicts those that nobody uses.  MariaDB does that in
 one go, with dict_sys.latch held exclusively: nobody opens a table meanwhile, for
 seconds if there are many.  Here the latch is held for a slice of SLICE_US, or
-for one table if that takes longer, and then left to the others for as long.
+for one table if that takes longer, and then left to the others for as long.  If
+the limit is exceeded by twice or more, a slice is longer, up to MAX_LONGER times,
+and there is no pause.
 
 How a slice finds its place.  dict_sys.table_LRU is never sorted: a table is
 added at the head, stays where it is, and is removed.  Eviction goes from the
@@ -56,6 +58,8 @@ namespace
 
 /** How long a slice holds the latch, and the pause after it, in microseconds */
 constexpr ulonglong SLICE_US= 200;
+/** How many times as long a slice may be if the limit is exceeded by far */
+constexpr ulint MAX_LONGER= 5;
 /** How long one run may last, pauses included, in microseconds */
 constexpr ulonglong RUN_US= 500000;
 /** How many tables ahead a slice notes */
@@ -149,14 +153,20 @@ ulint dict_sys_t::evict_table_LRU(bool half) noexcept
     table= next;
 
     const ulonglong now= microsecond_interval_timer();
-    if (now - slice_begin < SLICE_US &&
+    /* Threads that load tables queue for the latch like this one.  The more
+    tables are too many, the longer is our turn, so that they do not outrun us. */
+    const ulint excess= UT_LIST_GET_LEN(table_LRU) / std::max(max_tables,
+                                                              ulint{1});
+    if (now - slice_begin < SLICE_US * std::min(std::max(excess, ulint{1}),
+                                                MAX_LONGER) &&
         !DBUG_IF("dict_evict_between_slices"))
       continue;
     place.note(table);
     unlock();
     if (now - begin >= RUN_US || srv_shutdown_state != SRV_SHUTDOWN_NONE)
       return n_evicted;
-    let_others();
+    if (excess < 2 || DBUG_IF("dict_evict_between_slices"))
+      let_others();
     lock(SRW_LOCK_CALL);
     slice_begin= microsecond_interval_timer();
     table= place.find();

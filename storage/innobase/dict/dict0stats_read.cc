@@ -568,11 +568,14 @@ void compare_with_sql(dict_table_t *table, dberr_t err)
 bool dict_stats_fetch(dict_table_t *table, dberr_t *err) noexcept
 {
   THD *const thd= current_thd;
+  /* What is not stored must not be left over, nor undefined. And while we wait
+  for DDL on the statistics tables, others open the table without waiting, as
+  with SQL. */
+  empty_stats(table);
   {
     stats_tables stats{thd};
     if (!stats.locked())
     {
-      empty_stats(table);
       *err= DB_STATS_DO_NOT_EXIST;
       return true;
     }
@@ -595,8 +598,6 @@ bool dict_stats_fetch(dict_table_t *table, dberr_t *err) noexcept
         index_rows.add_column("sample_size");
       if (readable)
       {
-        /* What is not stored must not be left over, nor undefined */
-        empty_stats(table);
         DEBUG_SYNC(thd, "dict_stats_mdl_acquired");
         trx_start_internal_read_only(trx);
         trx->read_view.open(trx);

@@ -66,21 +66,24 @@ public:
 class Frm_index_walk
 {
   dict_table_t *const table;
-  dict_index_t *next;
+  /** The index that was found last. It is committed, so the caller's metadata lock
+  protects it. The one behind it may be a FULLTEXT INDEX that is being created, and
+  that another thread frees: no pointer to it is kept. */
+  dict_index_t *found= nullptr;
 
 public:
-  explicit Frm_index_walk(dict_table_t *table)
-    : table(table), next(dict_table_get_first_index(table)) {}
+  explicit Frm_index_walk(dict_table_t *table) : table(table) {}
 
   /** @return an index that is not being created, or nullptr
   @param name  of the index */
   dict_index_t *find(const char *name)
   {
-    dict_index_t *index= next;
+    dict_index_t *index= found ? dict_table_get_next_index(found)
+                               : dict_table_get_first_index(table);
     if (!index || !index->is_committed() || strcmp(index->name, name))
       index= dict_table_get_index_on_name(table, name);
     if (index)
-      next= dict_table_get_next_index(index);
+      found= index;
     return index;
   }
 };

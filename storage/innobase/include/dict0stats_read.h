@@ -12,8 +12,8 @@ dict_sys.latch.
 @param table  table, which the caller keeps open
 @param err    DB_SUCCESS; DB_STATS_DO_NOT_EXIST if no row is of any use; or why
               reading ended before the last row
-@return whether err is the result.  If not, nothing has changed, and the caller
-goes MariaDB's way: the statistics tables are not in the data dictionary cache,
+@return whether err is the result.  If not, the table has empty statistics, and the
+caller goes MariaDB's way: the statistics tables are not in the data dictionary cache,
 not as they must be, or have another primary key than they were created with */
 bool dict_stats_fetch(dict_table_t *table, dberr_t *err) noexcept;
 
