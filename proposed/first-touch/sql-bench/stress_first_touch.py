@@ -11,7 +11,7 @@ transactions across several tables, write rows that refer to each other by
 FOREIGN KEY, and alter, truncate, rename, drop and create the same tables, by
 chance. Purge removes what they delete. Errors that statements get from each
 other (a table that is gone, a timeout, a deadlock, a constraint) are expected,
-and counted; an error that tells of a broken table is not.
+and counted; an error that reports a broken table is not.
 
 At the end, with everybody at rest: the server is alive and has never been
 started anew, every table that is there is sound, no row of the tables that

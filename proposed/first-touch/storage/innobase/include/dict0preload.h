@@ -3,7 +3,7 @@
 /**
 @file include/dict0preload.h
 Doing the file I/O of loading table definitions before dict_sys.latch is
-acquired exclusively. The whole story is told in dict/dict0preload.cc.
+acquired exclusively. dict/dict0preload.cc describes how.
 */
 
 #ifndef dict0preload_h
