@@ -6,8 +6,8 @@
   and SHOW TABLE STATUS.
 
   ha_innobase::open() used to ask the file system for it each time that a handler
-  was opened, which was a tenth of what a miss of the table cache cost, though
-  hardly a statement wants to know. Now the first statement that asks a handler
+  was opened, though hardly a statement wants to know: one fstatat() for each
+  miss of the table cache, 4.6 % of the server's CPU time where all miss. Now the first statement that asks a handler
   for the times of its table (HA_STATUS_TIME) gets it, and so does each that
   reads the constant part anew (HA_STATUS_CONST), like ha_partition does.
 */
