@@ -110,7 +110,10 @@ class Run:
         self.scenario = scenario
         self.options = options
         self.progress = progress
-        self.pairs = options.pairs or (1 if options.quick else scenario.pairs)
+        # Pairs from one start of the servers, and from all starts
+        self.pairs_a_start = (options.pairs
+                              or (1 if options.quick else scenario.pairs))
+        self.pairs = self.pairs_a_start * options.starts
         self.cells = scenario.cells(options)
         self.deadline = None
         self.failed = False
@@ -130,6 +133,7 @@ class Run:
             "higher_is_better": scenario.higher_is_better,
             "settings": dict(self.settings, quick=options.quick),
             "quick": options.quick, "pairs": self.pairs,
+            "starts": options.starts,
             "date": datetime.date.today().isoformat(),
             "machine": machine(), "versions": {},
             "cells": [dict(cell, values={v: [] for v in VARIANTS})
@@ -319,23 +323,34 @@ class Run:
         self.data["versions"][server.variant] = server.version()
 
     def run_side_by_side(self, servers):
-        for server in (*servers.values(), *self.peers):
-            server.start()
-        for server in (*servers.values(), *self.peers):
-            self.warm_up(server)
         everyone = (*servers.values(), *self.peers)
+        first = min(len(self.values(index, variant))
+                    for index in range(len(self.cells)) for variant in servers
+                    ) // self.pairs_a_start * self.pairs_a_start
+        for pair in range(first, self.pairs, self.pairs_a_start):
+            self.one_start(servers, everyone, pair)
+            for server in everyone:
+                server.stop()
+
+    def one_start(self, servers, everyone, first_pair):
+        """The pairs from one start of the servers."""
+        for server in everyone:
+            server.start()
+        for server in everyone:
+            self.warm_up(server)
+        pairs = range(first_pair, first_pair + self.pairs_a_start)
         if not self.scenario.load:
-            for pair in range(self.pairs):
+            for pair in pairs:
                 for index in range(len(self.cells)):
                     self.measure_pair(servers, index, pair)
             return
         for index, cell in enumerate(self.cells):
-            if all(len(self.values(index, server.variant)) >= self.pairs
+            if all(len(self.values(index, server.variant)) >= pairs.stop
                    for server in everyone):
                 continue                # of the run that is resumed
             self.out_of_time()
             with self.scenario.load(everyone, cell, self.options):
-                for pair in range(self.pairs):
+                for pair in pairs:
                     self.measure_pair(servers, index, pair)
 
     def measure_pair(self, servers, index, pair):
@@ -434,6 +449,10 @@ def parse(words):
     parser.add_argument("--pairs", type=int,
                         help="stock/patched pairs a cell (default 5, sysbench "
                         "15; quick 1)")
+    parser.add_argument("--starts", type=int, default=1,
+                        help="take that many pairs from each of so many starts "
+                        "of the servers (default 1): one start differs from "
+                        "the next by more than the pairs of one do")
     parser.add_argument("--quick", action="store_true",
                         help="fewer cells and one pair, in "
                         f"{QUICK_MINUTES} minutes at most")
@@ -469,7 +488,7 @@ def parse(words):
     options.trees = options.trees.resolve()
     options.output = options.output or options.trees / "bench"
     options.each = None
-    for name in ("pairs", "budget"):
+    for name in ("pairs", "starts", "budget"):
         value = getattr(options, name)
         if value is not None and value <= 0:
             parser.error(f"--{name} must be more than 0")

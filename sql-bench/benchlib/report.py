@@ -181,8 +181,11 @@ def command(data, scenario):
     words = ["BUILD/bench", data["scenario"]]
     if data["quick"]:
         words.append("--quick")
-    elif data["pairs"] != scenario.pairs:
-        words += ["--pairs", str(data["pairs"])]
+    starts = data.get("starts", 1)
+    if not data["quick"] and data["pairs"] != scenario.pairs * starts:
+        words += ["--pairs", str(data["pairs"] // starts)]
+    if starts > 1:
+        words += ["--starts", str(starts)]
     for name, value in sorted(data["settings"].items()):
         if name != "quick" and value not in (None, defaults.get(name)):
             words += ["--" + name.replace("_", "-"),

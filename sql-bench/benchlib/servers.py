@@ -51,6 +51,7 @@ class Server:
         self.program = str(self.build / "sql" / "mariadbd")
         self.datadir = datadir
         self.options = list(options)
+        self.environment = {}           # beyond that of this program
         self.process = None
         # A short path: a socket's is limited to 107 characters
         self.run_directory = None
@@ -113,6 +114,8 @@ class Server:
             command.append("--user=root")
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL,
                                         stdout=log, stderr=log,
+                                        env={**os.environ,
+                                             **self.environment},
                                         start_new_session=True)
         log.close()
         RUNNING.append(self)

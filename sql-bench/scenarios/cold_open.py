@@ -23,6 +23,7 @@ CONNECTIONS = (1, 16)           # of the first touch
 RANDOM_CONNECTIONS = 16
 DEFINITIONS = 2000              # table_definition_cache of the random SELECTs
 HOT_TABLES, HOT, COLD = 10, 8, 8
+READ_DELAY = 20                 # ms that each read of a slow disk takes
 BATCH = 20                      # statements on their way at a time
 TABLE_BYTES = 144 << 10         # of one table, all of its files
 COLUMNS = ("id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT, "
@@ -48,6 +49,7 @@ PERCENTILES = (("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0))
 ALONE, KNOWN, UNKNOWN = ("alone", f"beside {COLD} that read known tables",
                          f"beside {COLD} that touch cold ones")
 RANDOM, BESIDE = "random: ", "hot: "
+SLOW = f"hot, slow disk ({READ_DELAY} ms a read): "
 
 
 def touch(table):
@@ -178,13 +180,15 @@ class ColdOpen(Scenario):
               "from all of the tables with table_definition_cache="
               f"{DEFINITIONS}. Hot: {HOT} connections time their SELECTs from "
               f"{HOT_TABLES} tables, alone, beside {COLD} that read known "
-              f"tables, and beside {COLD} that touch cold ones. "
+              f"tables, and beside {COLD} that touch cold ones. The same, "
+              f"but for the known tables, where each read of an .ibd file "
+              f"takes {READ_DELAY} ms longer. "
               f"'{CONTROL}' is a third measurement of each pair: what differs "
               "from stock there is noise.")
     caveat = ("The clients share the CPUs with the server, so with few CPUs "
               "the longest hot SELECTs are those that waited for a CPU: "
               "compare with the company that reads known tables. Nothing is "
-              "read from a disk.")
+              "read from a disk; the slow one is slow_reads.c.")
     unit = "as named"
     weight = 8
     needs_servers = False
@@ -221,7 +225,7 @@ class ColdOpen(Scenario):
 
     @staticmethod
     def parts(options):
-        return [*map(first, CONNECTIONS), RANDOM, BESIDE]
+        return [*map(first, CONNECTIONS), RANDOM, BESIDE, SLOW]
 
     @classmethod
     def cells(cls, options):
@@ -231,6 +235,8 @@ class ColdOpen(Scenario):
         found[BESIDE] = [f"{name} {company}, ms"
                          for company in (ALONE, KNOWN, UNKNOWN)
                          for name, _ in PERCENTILES]
+        found[SLOW] = [f"{name} {company}, ms" for company in (ALONE, UNKNOWN)
+                       for name, _ in PERCENTILES] + [RATE]
         return [{"label": part + label, "part": part}
                 for part, labels in found.items() for label in labels]
 
@@ -258,6 +264,7 @@ class ColdOpen(Scenario):
         tables = cls.tables(options)
         server = cls.server(trees, "stock", options, "data")
         ready = server.datadir.parent / "ready"
+        cls.compile_slow_reads(ready.parent.parent)
         if ready.exists():
             return
         shutil.rmtree(server.datadir.parent, ignore_errors=True)
@@ -282,6 +289,19 @@ class ColdOpen(Scenario):
         ready.touch()
 
     @classmethod
+    def compile_slow_reads(cls, directory):
+        """The library that makes a disk slow."""
+        directory.mkdir(parents=True, exist_ok=True)
+        cls.slow_reads = directory / "slow_reads.so"
+        done = subprocess.run(
+            ["cc", "-shared", "-fPIC", "-O2", "-o", str(cls.slow_reads),
+             str(pathlib.Path(__file__).parents[1] / "slow_reads.c")],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            check=False)
+        if done.returncode:
+            raise BenchError("slow_reads.c does not compile:\n" + done.stdout)
+
+    @classmethod
     def measure_pair(cls, trees, options, part, order):
         found = {}
         for name in (*order, CONTROL):
@@ -296,8 +316,13 @@ class ColdOpen(Scenario):
                              f"--table-open-cache={DEFINITIONS}")
                 measured = cls.at_random(server, options)
             else:
+                if part == SLOW:
+                    server.environment = {
+                        "LD_PRELOAD": str(cls.slow_reads.resolve()),
+                        "READ_DELAY_US": str(1000 * READ_DELAY)}
                 server.start()
-                measured = (cls.hot(server, options) if part == BESIDE else
+                measured = (cls.hot(server, options, part == SLOW)
+                            if part in (BESIDE, SLOW) else
                             cls.first_touch(server, part, options))
             server.stop()
             for label, value in measured.items():
@@ -322,23 +347,30 @@ class ColdOpen(Scenario):
         return rates(SELECTS, *read(cls.seconds(options), 200))
 
     @classmethod
-    def hot(cls, server, options):
-        known = range(1, 201)
+    def hot(cls, server, options, slow):
+        """The time that SELECTs from known tables take; on a slow disk, how
+        many others are opened meanwhile, too."""
+        known = range(1, 1 + HOT_TABLES if slow else 201)
         session = wire.Connection(server.socket, DATABASE)
         ask(session, known)
         cold = range(201, cls.tables(options) + 1)
         found = {}
         for company, tables in ((ALONE, ()), (KNOWN, known), (UNKNOWN, cold)):
+            if slow and company == KNOWN:
+                continue
             stop, seconds = multiprocessing.Event(), cls.seconds(options)
-            answers, _, _ = run(
+            answers, begin, _ = run(
                 server,
                 *((read_timed, seconds, stop, number)
                   for number in range(HOT)),
                 *((keep_busy, share, seconds, stop, tables is known)
                   for share in (shares(tables, COLD) if tables else ())))
+            elapsed = time.monotonic() - begin
             took = sorted(itertools.chain(*answers[:HOT]))
             for name, part in PERCENTILES:
                 found[f"{name} {company}, ms"] = percentile(took, part)
+            if slow and company == UNKNOWN:
+                found[RATE] = sum(answers[HOT:]) / elapsed
         session.close()
         return found
 

@@ -56,10 +56,10 @@ class OpenTables(Scenario):
 
     @classmethod
     def check(cls, options):
-        sysbench.require()
         _, caches, names, _ = cls.settings(options)
         if "myisam" in names or "aria" in names:
             need_descriptors(max(caches) + INNODB_FILES // 2)
+        sysbench.require()
 
     @classmethod
     def disk(cls, options):
