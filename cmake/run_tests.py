@@ -36,6 +36,9 @@ STRESS_PROGRAMS = (
      ("--table-open-cache=10", "--aria-checkpoint-interval=1")),
     ("stress_query_cache", False,
      ("--query-cache-type=1", "--query-cache-size=4M")),
+    ("stress_first_touch", False,
+     ("--table-open-cache=10", "--table-definition-cache=400",
+      "--innodb-fatal-semaphore-wait-threshold=120")),
 )
 PROGRAMS = ("deploy", "replication", "galera")
 OPEN_FILES = 16384              # for each server that mtr starts

@@ -12,6 +12,10 @@ for one table if that takes longer, and then left to the others for as long.  If
 the limit is exceeded by twice or more, a slice is longer, up to MAX_LONGER times,
 and there is no pause.
 
+Threads that prepare a table without the latch (dict0preload.cc) go on with what
+they have read, for a slice does nothing but evict: it releases the latch with
+unlock_unchanged().
+
 How a slice finds its place.  dict_sys.table_LRU is never sorted: a table is
 added at the head, stays where it is, and is removed.  Eviction goes from the
 tail to the head.  When a slice ends, it notes the next tables on its way
@@ -39,6 +43,7 @@ left waits for the next run.
 *******************************************************/
 
 #include "dict0dict.h"
+#include "dict0preload.h"
 #include "ha_prototypes.h"
 #include "mysqld.h"
 #include "srv0srv.h"
@@ -162,7 +167,7 @@ ulint dict_sys_t::evict_table_LRU(bool half) noexcept
         !DBUG_IF("dict_evict_between_slices"))
       continue;
     place.note(table);
-    unlock();
+    dict_preload_t::unlock_unchanged();
     if (now - begin >= RUN_US || srv_shutdown_state != SRV_SHUTDOWN_NONE)
       return n_evicted;
     if (excess < 2 || DBUG_IF("dict_evict_between_slices"))
@@ -172,6 +177,6 @@ ulint dict_sys_t::evict_table_LRU(bool half) noexcept
     table= place.find();
   }
 
-  unlock();
+  dict_preload_t::unlock_unchanged();
   return n_evicted;
 }

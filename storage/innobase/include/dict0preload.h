@@ -57,8 +57,9 @@ public:
   released: what others prepared is no longer valid. */
   static void note_change() noexcept { n_changes++; }
 
-  /** Release the exclusive dict_sys.latch after doing nothing but to load or
-  evict tables: what others prepared remains valid. */
+  /** Release the exclusive dict_sys.latch after changing neither rows of the
+  dictionary tables nor names of tables nor files, at most having loaded or evicted
+  tables: what others prepared remains valid. */
   static void unlock_unchanged() noexcept
   {
     n_changes--;

@@ -31,10 +31,11 @@ Steps of a thread that wants table T, which dict_sys.find_table() did not find
               n_changes. Read the other rows into a dict_table_t that only this
               thread can see. Acquire a reference to the fil_space_t.
    5 root     Hold no latch. Read the root page of the clustered index.
+              Release the reference.
    6 instant  Hold dict_sys.latch in shared mode. Stop if n_changes is another, or
               if T is in the cache by now. Read the metadata of instant ALTER
               TABLE, from the root page and, if there is any, from the first leaf
-              page. Release the reference.
+              page.
               2 to 6 are repeated for the child tables of T by FOREIGN KEY.
   lock()
    7          Acquire dict_sys.latch exclusively. If n_changes is another,
@@ -77,12 +78,13 @@ and nobody can add it.
 When n_changes is another in 7, what was built is freed, whatever the change was.
 
 The file that was opened in 3 is the file of the fil_space_t that is created in 4,
-also if n_changes is another, because nobody can have put another file in its place:
-DDL on a table opens its tablespace first. The tablespace stays in fil_system until
-the file is deleted; a new file gets a new identifier. Only IMPORT TABLESPACE
-creates a fil_space_t again that DISCARD TABLESPACE has freed, and it stays, too. So
-if fil_system does not have the identifier in 4, while SYS_TABLES still has the same
-row, there was no DDL on this table.
+also if n_changes is another, because nobody can have put another file in its place.
+(1) DDL that replaces or renames the file opens the tablespace first, and the
+tablespace stays in fil_system until the file is deleted. (2) A new file gets a new
+identifier. (3) DISCARD TABLESPACE gives the table another identifier, so the row is
+not what it was. (4) DDL that removes a file which it has not opened removes the row,
+too. So if fil_system does not have the identifier in 4, while SYS_TABLES still has
+the same row, the file is that of the row.
 
 What another thread can see
 ===========================
@@ -93,10 +95,11 @@ What another thread can see
 - After 4: a fil_space_t, created under the shared latch while SYS_TABLES
   had a row for it. That T is not in the cache but its tablespace is in
   fil_system is also what remains when T is evicted, so DROP TABLE, RENAME,
-  TRUNCATE, DISCARD TABLESPACE, and shutdown know it. Until the end of 6 the
-  reference keeps the fil_space_t from being freed: fil_space_t::drop() waits
-  for it as for any I/O on the file. The pointer to it is used after 6 only in
-  8, which is reached only if no DDL ran.
+  TRUNCATE, DISCARD TABLESPACE, and shutdown know it. Until the end of 5 the
+  reference keeps the fil_space_t from being freed. fil_space_t::drop() waits for
+  the reference while its caller holds dict_sys.latch, so a thread must not wait
+  for that latch with a reference. In 6 and 8 the pointer to the fil_space_t is
+  used only if n_changes shows that no DDL has freed it.
 - After 8: the table, complete, its FOREIGN KEY constraints and child tables
   loaded, as ever.
 
@@ -105,20 +108,22 @@ Failure
 
 Everything unexpected (no file, wrong flags, a bad page, a missing key, a .isl
 file and a file in the data directory, an uncommitted ALTER TABLE, ...) ends the
-preparation. No error is raised. dict_load_table_one() then meets the same with
-the latch held, reports it, and returns what it always returned. A fil_space_t
-that has been created stays; the rest is freed.
+preparation, which returns no error. dict_load_table_one() then meets the same with
+the latch held, and returns what it always returned. What the functions for rows and
+pages write to the error log may be there twice. A fil_space_t that has been created
+stays; the rest is freed.
 
 Not prepared are: tables with FULLTEXT INDEX (their file is opened in advance,
 their definition is loaded under the latch), tables whose tablespace is
 discarded, and everything while the server starts, in read-only mode, with
-innodb_force_recovery, and in mariadb-backup.
+innodb_force_recovery, with --external-locking (closing a second descriptor of a
+file would end the lock on it), and in mariadb-backup.
 
 Order of locks
 ==============
 
 MDL, then a name in a slot, then dict_sys.latch, then what has always come
-after dict_sys.latch (page latches, fil_system.mutex). A thread waits for a
+after dict_sys.latch (page latches, references to tablespaces, fil_system.mutex). A thread waits for a
 name while it holds no latch and has no name in a slot. A thread that has a
 name in a slot never waits for another name; if it finds a child table of T
 loading in another thread, it builds the definition a second time, and the
@@ -146,11 +151,8 @@ before, while the other thread held that latch for the same I/O.
 #include <mutex>
 
 /* In dict0load.cc */
-dberr_t dict_load_columns(dict_table_t *table, unsigned use_uncommitted,
-                          mem_heap_t *heap);
-dberr_t dict_load_virtual(dict_table_t *table, bool uncommitted);
-dberr_t dict_load_indexes(dict_table_t *table, bool uncommitted,
-                          mem_heap_t *heap, dict_err_ignore_t ignore_err);
+bool dict_load_rows(dict_table_t *table, unsigned uncommitted,
+                    dict_err_ignore_t ignore);
 
 namespace
 {
@@ -179,18 +181,29 @@ slot &slot_of(const char *name, size_t len)
   return slots[my_crc32c(0, name, len) % array_elements(slots)];
 }
 
+/* In 11.8, a mini-transaction belongs to a transaction, whose page accesses it
+counts, or to none. */
+#if MYSQL_VERSION_ID < 110800
+struct own_mtr : mtr_t {};
+dberr_t read_instant(dict_table_t *table)
+{ return btr_cur_instant_init(table); }
+#else
+struct own_mtr : mtr_t { own_mtr() : mtr_t(nullptr) {} };
+dberr_t read_instant(dict_table_t *table)
+{ own_mtr mtr; return btr_cur_instant_init(&mtr, table); }
+#endif
+
 /** The key of a lookup by the first column of an index */
 struct search_key
 {
   dfield_t field;
-  dtuple_t tuple{0, 1, 1, &field, 0, nullptr
-#ifdef UNIV_DEBUG
-                 , DATA_TUPLE_MAGIC_N
-#endif
-                };
+  dtuple_t tuple;
 
-  search_key(dict_index_t *index, const void *data, size_t len)
+  search_key(dict_index_t *index, const void *data, size_t len) : tuple()
   {
+    tuple.n_fields= tuple.n_fields_cmp= 1;
+    tuple.fields= &field;
+    ut_d(tuple.magic_n= DATA_TUPLE_MAGIC_N);
     dfield_set_data(&field, data, len);
     dict_index_copy_types(&tuple, index, 1);
   }
@@ -220,7 +233,7 @@ void touch(const dict_table_t *table, const void *key, size_t len,
   dict_index_t *index= table->indexes.start;
   const search_key search(index, key, len);
   btr_pcur_t pcur;
-  mtr_t mtr;
+  own_mtr mtr;
   mtr.start();
   if (find_first(&pcur, index, search, &mtr) && value)
   {
@@ -258,7 +271,7 @@ bool name_of(table_id_t id, std::string *name)
   const search_key key(index, id_buf, sizeof id_buf);
   bool found= false;
   btr_pcur_t pcur;
-  mtr_t mtr;
+  own_mtr mtr;
   mtr.start();
 
   if (find_first(&pcur, index, key, &mtr))
@@ -301,7 +314,7 @@ dict_table_t *read_table(const std::string &name, unsigned *uncommitted)
   const search_key key(index, name.data(), name.size());
   dict_table_t *table= nullptr;
   btr_pcur_t pcur;
-  mtr_t mtr;
+  own_mtr mtr;
   mtr.start();
   dict_preload_t::quiet= true;
 
@@ -335,7 +348,7 @@ bool has_foreign(dict_index_t *index, const std::string &name,
   const dtype_t &type= *dfield_get_type(&key.field);
   bool found= false;
   btr_pcur_t pcur;
-  mtr_t mtr;
+  own_mtr mtr;
   mtr.start();
   pcur.btr_cur.page_cur.index= index;
 
@@ -379,7 +392,7 @@ bool child_of(const std::string &id, std::string *name)
   const search_key key(index, id.data(), id.size());
   bool found= false;
   btr_pcur_t pcur;
-  mtr_t mtr;
+  own_mtr mtr;
   mtr.start();
 
   if (find_first(&pcur, index, key, &mtr))
@@ -436,7 +449,7 @@ public:
   void close() noexcept;
   bool open(uint32_t id, uint32_t expected,
             const fil_space_t::name_type &name) noexcept;
-  bool create_space(uint32_t id, uint32_t expected) noexcept;
+  bool create_space(uint32_t id, uint32_t expected, uint32_t table_flags) noexcept;
 };
 
 /** Free everything that create_space() did not hand over. */
@@ -570,10 +583,12 @@ bool opened_file::open(uint32_t id, uint32_t expected,
 }
 
 /** Make the file known to fil_system, unless another thread did.
-@param id        tablespace identifier
-@param expected  flags according to the dictionary
+@param id           tablespace identifier
+@param expected     flags according to the dictionary
+@param table_flags  dict_table_t::flags
 @return whether a matching tablespace exists */
-bool opened_file::create_space(uint32_t id, uint32_t expected) noexcept
+bool opened_file::create_space(uint32_t id, uint32_t expected,
+                               uint32_t table_flags) noexcept
 {
   ut_ad(dict_sys.frozen());
   mysql_mutex_lock(&fil_system.mutex);
@@ -609,7 +624,8 @@ bool opened_file::create_space(uint32_t id, uint32_t expected) noexcept
 
   mysql_mutex_unlock(&fil_system.mutex);
   close();
-  return !exists;
+  return !exists ||
+    fil_space_for_table_exists_in_mem(id, table_flags) != nullptr;
 }
 
 /** Acquire a reference to a tablespace, so that it will not be freed. The file
@@ -649,30 +665,6 @@ void free_table(dict_table_t *table)
   dict_mem_table_free(table);
 }
 
-/** @return whether all rows of the table's definition were read without
-surprise
-@param table        definition that has the row of SYS_TABLES
-@param uncommitted  from read_table()
-@param ignore       errors to ignore */
-bool read_rows(dict_table_t *table, unsigned uncommitted,
-               dict_err_ignore_t ignore)
-{
-  ut_ad(dict_sys.frozen());
-  mem_heap_t *heap= mem_heap_create(8000);
-  bool ok= dict_load_columns(table, uncommitted, heap) == DB_SUCCESS &&
-    !table->fts &&
-    dict_load_virtual(table, false) == DB_SUCCESS;
-  if (ok)
-  {
-    dict_table_add_system_columns(table, heap);
-    mem_heap_empty(heap);
-    ok= dict_load_indexes(table, false, heap, ignore) == DB_SUCCESS &&
-      !table->corrupted && !table->file_unreadable;
-  }
-  mem_heap_free(heap);
-  return ok;
-}
-
 /** @return whether the root page of the clustered index is all right
 @param table  definition; the caller holds a reference to table->space */
 bool read_root(dict_table_t *table)
@@ -683,7 +675,7 @@ bool read_root(dict_table_t *table)
     return false;
 
   bool ok= false;
-  mtr_t mtr;
+  own_mtr mtr;
   mtr.start();
   if (const buf_block_t *block=
       buf_page_get(page_id_t(table->space->id, index->page),
@@ -798,7 +790,7 @@ void dict_preload_t::build() noexcept
   ut_ad(tables.empty());
   interrupted= false;
   if ((ignore & ~DICT_ERR_IGNORE_FK_NOKEY) || !srv_was_started ||
-      srv_read_only_mode || srv_force_recovery || recv_recovery_is_on() ||
+      srv_read_only_mode || !my_disable_locking || srv_force_recovery || recv_recovery_is_on() ||
       srv_operation != SRV_OPERATION_NORMAL)
     return;
 
@@ -868,7 +860,7 @@ bool dict_preload_t::build(const std::string &table_name,
         touch_rows(table_id);
       dict_sys.freeze(SRW_LOCK_CALL);
       if (changes == n_changes)
-        ok= ok && file.create_space(id, flags);
+        ok= ok && file.create_space(id, flags, table->flags);
       else if (!tables.empty() ||
                dict_sys.find_table({table_name.data(), table_name.size()}))
         ok= false;
@@ -878,7 +870,8 @@ bool dict_preload_t::build(const std::string &table_name,
         dict_table_t *again= read_table(table_name, &uncommitted);
         ok= ok && again && again->id == table->id &&
           again->space_id == id && again->flags == table->flags &&
-          again->flags2 == table->flags2 && file.create_space(id, flags);
+          again->flags2 == table->flags2 &&
+          file.create_space(id, flags, table->flags);
         if (again)
         {
           free_table(table);
@@ -898,7 +891,7 @@ bool dict_preload_t::build(const std::string &table_name,
     table->space= space;
     ok= !(table->flags2 & (DICT_TF2_FTS | DICT_TF2_FTS_HAS_DOC_ID |
                            DICT_TF2_FTS_ADD_DOC_ID)) &&
-      read_rows(table, uncommitted, ignore);
+      dict_load_rows(table, uncommitted, ignore);
   }
 
   if (ok && dict_sys.sys_foreign && dict_sys.sys_foreign_cols)
@@ -928,8 +921,16 @@ bool dict_preload_t::build(const std::string &table_name,
     ok= table->space_id == TRX_SYS_SPACE || read_root(table);
     DBUG_EXECUTE_IF("dict_preload_fail_root", ok= false;);
   }
+  /* fil_space_t::drop() waits for the reference, and its caller holds
+  dict_sys.latch: release the one before waiting for the other. */
+  if (space)
+    space->release();
   if (ok)
   {
+    if (tables.empty())
+      DEBUG_SYNC_C("dict_preload_root_read");
+    else
+      DEBUG_SYNC_C("dict_preload_child_root_read");
     dict_sys.freeze(SRW_LOCK_CALL);
     if (changes != n_changes)
     {
@@ -940,11 +941,9 @@ bool dict_preload_t::build(const std::string &table_name,
       ok= !dict_sys.find_table({table_name.data(), table_name.size()}) &&
         (table->space_id != TRX_SYS_SPACE || read_root(table)) &&
         (!table->supports_instant() ||
-         btr_cur_instant_init(table) == DB_SUCCESS);
+         read_instant(table) == DB_SUCCESS);
     dict_sys.unfreeze();
   }
-  if (space)
-    space->release();
   if (ok)
     tables.push_back(b);
   else
