@@ -574,7 +574,10 @@ bool opened_file::open(uint32_t id, uint32_t expected,
   if (bytes == os_offset_t(-1) || bytes < FIL_IBD_FILE_INITIAL_SIZE * psize)
     return false;
 
-  page_t *page= static_cast<byte*>(aligned_malloc(psize, psize));
+  /* Of a compressed table, the page is shorter; functions for pages expect its
+  address to be a multiple of srv_page_size */
+  page_t *page= static_cast<byte*>(aligned_malloc(srv_page_size,
+                                                  srv_page_size));
   const bool ok=
     os_file_read(IORequestRead, handle, page, 0, psize, nullptr) ==
     DB_SUCCESS && read_page0(id, expected, bytes, page);

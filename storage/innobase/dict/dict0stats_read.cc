@@ -114,9 +114,24 @@ public:
   /** @return whether all metadata locks were granted */
   bool locked() const { return tickets[1]; }
 
-  /** Find the tables, and keep them in the data dictionary cache.
+  /** Find the tables, and keep them in the data dictionary cache. Load them if
+  they are not there: after a start, or after an eviction.
   @return whether they are there, and as they must be */
   bool open()
+  {
+    if (find())
+      return true;
+    for (const char *name : {TABLE_STATS_NAME, INDEX_STATS_NAME})
+      if (dict_table_t *table=
+          dict_table_open_on_name(name, false, DICT_ERR_IGNORE_FK_NOKEY))
+        table->release();
+      else
+        return false;
+    return find();
+  }
+
+private:
+  bool find()
   {
     dict_table_t *table, *index;
     dict_sys.freeze(SRW_LOCK_CALL);
