@@ -232,10 +232,12 @@ def make_diff(path, old, new, others=()):
 
     groups = [[edit] for edit in edits]
     contexts = [1] * len(groups)
+    only_after = set()      # hunks without context before the edit
 
     def bounds(index):
         group = groups[index]
-        return (max(group[0][0] - contexts[index], 0),
+        before = 0 if index in only_after else contexts[index]
+        return (max(group[0][0] - before, 0),
                 min(group[-1][1] + contexts[index], len(old_lines)))
 
     index = 0
@@ -267,12 +269,19 @@ def make_diff(path, old, new, others=()):
         least = contexts[index]
         # patch finds a hunk without context only by the lines that it removes
         removes = all(end > start for start, end, _, _ in group)
-        for context in (least, *range(0 if removes else 1, MAX_CONTEXT)):
-            contexts[index] = context
+        choices = [(context, False)
+                   for context in (least, *range(0 if removes else 1,
+                                                 MAX_CONTEXT))]
+        # At the beginning of a file, patch would take it for the first lines
+        if removes and group[0][0] > 1:
+            choices += [(context, True) for context in range(1, MAX_CONTEXT)]
+        for contexts[index], after in choices:
+            (only_after.add if after else only_after.discard)(index)
             if fits_all(index):
                 break
         else:
             contexts[index] = least
+            only_after.discard(index)
 
     out = [f"--- a/{path}\n", f"+++ b/{path}\n"]
     for index, group in enumerate(groups):
