@@ -29,6 +29,29 @@
 static char data_dir[FN_REFLEN];
 static size_t data_dir_length;
 
+#ifdef HAVE_OPENAT2
+/*
+  Set when the kernel (before 5.6) has no openat2(), or a filter of system calls
+  refuses it. Written before other threads are started, or by one that finds out
+  with ENOSYS.
+*/
+static int32 openat2_missing;
+
+static my_bool openat2_works(void)
+{
+  int fd;
+  struct open_how how;
+  bzero(&how, sizeof(how));
+  how.flags= O_PATH | O_DIRECTORY | O_CLOEXEC;
+  how.resolve= RESOLVE_NO_SYMLINKS;
+  if ((fd= (int) syscall(SYS_openat2, AT_FDCWD, ".", &how, sizeof(how))) < 0)
+    return FALSE;
+  close(fd);
+  return TRUE;
+}
+#endif
+
+
 /**
   Remember the working directory, which is the server's data directory
 
@@ -37,10 +60,19 @@ static size_t data_dir_length;
 
   Where my_open_nosymlinks() can't refuse a link in the name of a directory
   nothing is remembered, and every name is resolved.
+
+  It also finds out whether openat2() works. A filter of system calls may fail
+  it with any error, which must not be mistaken for an error of the file, and
+  which would cost a system call at every open. The environment variable
+  MARIADB_OPENAT2=0 is for a filter that kills the process instead.
 */
 
 void my_table_path_init(void)
 {
+#ifdef HAVE_OPENAT2
+  const char *wanted= getenv("MARIADB_OPENAT2");
+  openat2_missing= (wanted && !strcmp(wanted, "0")) || !openat2_works();
+#endif
 #ifdef HAVE_OPEN_PARENT_DIR_NOSYMLINKS
   data_dir_length= 0;
   if (getcwd(data_dir, sizeof(data_dir) - 1) && data_dir[0] == '/')
@@ -152,11 +184,6 @@ my_bool my_is_table_path(const char *unique_name, const char *name)
 
 
 #ifdef HAVE_OPEN_PARENT_DIR_NOSYMLINKS
-#ifdef HAVE_OPENAT2
-/* Set when the kernel (before 5.6) has been found to have no openat2() */
-static int32 openat2_missing;
-#endif
-
 /*
   TRUE if the name is absolute, or relative to the working directory with './'
   at its start, and has no '.', '..' or empty component otherwise. Only then
