@@ -13,8 +13,8 @@ the limit is exceeded by twice or more, a slice is longer, up to MAX_LONGER time
 and there is no pause.
 
 Threads that prepare a table without the latch (dict0preload.cc) go on with what
-they have read, for a slice does nothing but evict: it releases the latch with
-unlock_unchanged().
+they have read, for a slice does nothing but evict: it acquires the latch with
+lock_cache().
 
 How a slice finds its place.  dict_sys.table_LRU is never sorted: a table is
 added at the head, stays where it is, and is removed.  Eviction goes from the
@@ -43,7 +43,6 @@ left waits for the next run.
 *******************************************************/
 
 #include "dict0dict.h"
-#include "dict0preload.h"
 #include "ha_prototypes.h"
 #include "mysqld.h"
 #include "srv0srv.h"
@@ -139,7 +138,7 @@ ulint dict_sys_t::evict_table_LRU(bool half) noexcept
   evict_place place;
   const ulonglong begin= microsecond_interval_timer();
 
-  lock(SRW_LOCK_CALL);
+  lock_cache(SRW_LOCK_CALL);
   ulonglong slice_begin= microsecond_interval_timer();
   ulint to_visit= UT_LIST_GET_LEN(table_LRU);
   if (half)
@@ -167,16 +166,16 @@ ulint dict_sys_t::evict_table_LRU(bool half) noexcept
         !DBUG_IF("dict_evict_between_slices"))
       continue;
     place.note(table);
-    dict_preload_t::unlock_unchanged();
+    unlock_cache();
     if (now - begin >= RUN_US || srv_shutdown_state != SRV_SHUTDOWN_NONE)
       return n_evicted;
     if (excess < 2 || DBUG_IF("dict_evict_between_slices"))
       let_others();
-    lock(SRW_LOCK_CALL);
+    lock_cache(SRW_LOCK_CALL);
     slice_begin= microsecond_interval_timer();
     table= place.find();
   }
 
-  dict_preload_t::unlock_unchanged();
+  unlock_cache();
   return n_evicted;
 }

@@ -20,62 +20,59 @@ Steps of a thread that wants table T, which dict_sys.find_table() did not find
   prepare()
    1 enter    Put the name of T in a slot. If the name is there already, wait
               until the thread that put it there has left. Then look up again.
-   2 rows     Hold dict_sys.latch in shared mode. Note n_changes. Read
-              the row of SYS_TABLES. Stop if T is in the cache by now.
+   2 rows     Hold rows_latch in shared mode. Note n_changes. Read the row of
+              SYS_TABLES.
    3 file     Hold no latch. Open the .ibd file, read and validate page 0.
               Read the pages of the other rows into the buffer pool.
               If fil_system knows the tablespace, this step is skipped.
-   4 rows     Hold dict_sys.latch in shared mode. If n_changes is another, stop
+   4 rows     Hold rows_latch in shared mode. If n_changes is another, stop
               unless the row of SYS_TABLES is what it was. Create the
               fil_space_t with the open file, unless there is one by now. Note
               n_changes. Read the other rows into a dict_table_t that only this
               thread can see. Acquire a reference to the fil_space_t.
    5 root     Hold no latch. Read the root page of the clustered index.
               Release the reference.
-   6 instant  Hold dict_sys.latch in shared mode. Stop if n_changes is another, or
-              if T is in the cache by now. Read the metadata of instant ALTER
-              TABLE, from the root page and, if there is any, from the first leaf
-              page.
-              2 to 6 are repeated for the child tables of T by FOREIGN KEY.
+              2 to 5 are repeated for the child tables of T by FOREIGN KEY.
   lock()
-   7          Acquire dict_sys.latch exclusively. If n_changes is another,
-              free what was built, release the latch and go to 2; at
+   6          Acquire dict_sys.latch exclusively, by lock_cache(). If n_changes
+              is another, free what was built, release the latch and go to 2; at
               the second time, keep the latch and go on with nothing prepared.
   dict_sys.load_table()
-   8 link     If T is in the cache by now, that one is used. Otherwise the
+   7 link     If T is in the cache by now, that one is used. Otherwise the
+              metadata of instant ALTER TABLE is read from the root page, the
               definition that was built is added to the cache, and FOREIGN KEY
               constraints are loaded if SYS_FOREIGN mentions T. Without a
               definition that was built, everything is loaded here.
   unlock()
-   9 leave    Release dict_sys.latch, leave the slot, wake up the waiters, free
+   8 leave    Release dict_sys.latch, leave the slot, wake up the waiters, free
               definitions that were built and not used.
 
 Why what was built is what dict_load_table_one() would have loaded
 ==================================================================
 
-dict_sys.unlock() increments n_changes before it releases the exclusive latch;
-only unlock_unchanged() does not. A thread that calls unlock_unchanged() may have
-added tables to the cache and removed them from it, and it may have opened
-tablespaces. It has not changed what is read here: rows of the dictionary tables,
-names of tables, files.
+A thread that holds dict_sys.latch exclusively by dict_sys.lock() holds rows_latch
+exclusively, too; dict_sys.unlock() increments n_changes. A thread that has it by
+dict_sys.lock_cache() does neither. It may add tables to the cache and remove them,
+and open tablespaces, but it does not change what is read here: rows of the
+dictionary tables, names of tables, files. So loading and evicting tables does not
+stop those who read rows, nor do these stop anybody but DDL.
 
-So, if n_changes is the same in steps 4 and 7, nobody held the latch exclusively in
-between except to load and evict tables. Other threads may have
-done what does not require the exclusive latch: purge the history of the
-dictionary tables, roll back a recovered transaction, write pages, look up tables.
-They may do that during a dict_load_table_one(), too, or, as far as they hold the
-latch in shared mode, they change nothing that is read here. So it does not matter
-that dict_load_table_one() would have held the latch exclusively all the time.
-Rows are read while the latch is held in shared mode, so that a reader never sees
-half of an ALTER TABLE, which would have to be told from corruption.
+If n_changes is the same in steps 4 and 6, nobody was between dict_sys.lock() and
+dict_sys.unlock() in between. Other threads may have done what does not require the
+exclusive latch: purge the history of the dictionary tables, roll back a recovered
+transaction, write pages, look up tables. They may do that during a
+dict_load_table_one(), too. So it does not matter that dict_load_table_one() would
+have held the latch exclusively all the time. Rows are read while rows_latch is held
+in shared mode, so that a reader never sees half of an ALTER TABLE, which would have
+to be told from corruption.
 
-While nobody has T in the cache, nobody writes to its pages, except that DDL may,
-holding the latch exclusively, and that a table may be loaded and written to between
-two steps. What step 5 reads without a latch is only the type of one page, which lives
-as long as the .ibd file; what 6 reads cannot change meanwhile, for T is not in the cache
-and nobody can add it.
+What step 5 reads without a latch is only the type of one page, which lives as long as
+the .ibd file. Between 5 and 7 another thread may load T, write to it, and evict it. Of
+what a definition holds, only the metadata of instant ALTER TABLE can change then: it
+is forgotten when the table becomes empty. That is why step 7 reads it, and a page in
+the system tablespace that DDL may have freed is read there, too.
 
-When n_changes is another in 7, what was built is freed, whatever the change was.
+When n_changes is another in 6, what was built is freed, whatever the change was.
 
 The file that was opened in 3 is the file of the fil_space_t that is created in 4,
 also if n_changes is another, because nobody can have put another file in its place.
@@ -92,15 +89,14 @@ What another thread can see
 - After 1: that T is being loaded, in dict_preload_t::enter() only. This saves
   work and I/O. Correctness does not depend on it: threads that hold
   dict_sys.latch exclusively load T without looking at the slots.
-- After 4: a fil_space_t, created under the shared latch while SYS_TABLES
-  had a row for it. That T is not in the cache but its tablespace is in
-  fil_system is also what remains when T is evicted, so DROP TABLE, RENAME,
-  TRUNCATE, DISCARD TABLESPACE, and shutdown know it. Until the end of 5 the
-  reference keeps the fil_space_t from being freed. fil_space_t::drop() waits for
-  the reference while its caller holds dict_sys.latch, so a thread must not wait
-  for that latch with a reference. In 6 and 8 the pointer to the fil_space_t is
-  used only if n_changes shows that no DDL has freed it.
-- After 8: the table, complete, its FOREIGN KEY constraints and child tables
+- After 4: a fil_space_t, created while SYS_TABLES had a row for it. That T is not in
+  the cache but its tablespace is in fil_system is also what remains when T is
+  evicted, so DROP TABLE, RENAME, TRUNCATE, DISCARD TABLESPACE, and shutdown know it.
+  Until the end of 5 the reference keeps the fil_space_t from being freed.
+  fil_space_t::drop() waits for the reference while its caller holds dict_sys.latch
+  and rows_latch, so a thread must not wait for either with a reference. In 7 the
+  pointer to the fil_space_t is used only if n_changes shows that no DDL has freed it.
+- After 7: the table, complete, its FOREIGN KEY constraints and child tables
   loaded, as ever.
 
 Failure
@@ -122,12 +118,14 @@ file would end the lock on it), and in mariadb-backup.
 Order of locks
 ==============
 
-MDL, then a name in a slot, then dict_sys.latch, then what has always come
-after dict_sys.latch (page latches, references to tablespaces, fil_system.mutex). A thread waits for a
+MDL, then a name in a slot, then dict_sys.latch, then rows_latch, then what has
+always come after dict_sys.latch (page latches, references to tablespaces,
+fil_system.mutex). A thread that holds rows_latch in shared mode holds no
+dict_sys.latch and does not ask for it. A thread waits for a
 name while it holds no latch and has no name in a slot. A thread that has a
 name in a slot never waits for another name; if it finds a child table of T
 loading in another thread, it builds the definition a second time, and the
-later one is freed in 9. A thread that holds dict_sys.latch never waits for
+later one is freed in 8. A thread that holds dict_sys.latch never waits for
 names. A slot's mutex is held for a few instructions, and nothing is acquired
 while holding it. So there is no cycle.
 
@@ -153,6 +151,10 @@ before, while the other thread held that latch for the same I/O.
 /* In dict0load.cc */
 bool dict_load_rows(dict_table_t *table, unsigned uncommitted,
                     dict_err_ignore_t ignore);
+
+#ifdef UNIV_DEBUG
+thread_local bool dict_preload_reads;
+#endif
 
 namespace
 {
@@ -693,9 +695,35 @@ bool read_root(dict_table_t *table)
 
 } /* anonymous namespace */
 
+srw_lock_low dict_preload_t::rows_latch;
 uint64_t dict_preload_t::n_changes;
 thread_local bool dict_preload_t::quiet;
 dict_preload_t *dict_preload_t::current;
+
+/** Acquire rows_latch in shared mode. */
+inline void dict_preload_t::keep_ddl_out() noexcept
+{
+  ut_ad(!dict_sys.frozen());
+  rows_latch.rd_lock();
+  ut_d(dict_preload_reads= true);
+}
+
+/** Release it. */
+inline void dict_preload_t::let_ddl_in() noexcept
+{
+  ut_ad(dict_preload_reads);
+  ut_d(dict_preload_reads= false);
+  rows_latch.rd_unlock();
+}
+
+/** @return whether the cache has a table */
+static bool is_cached(const std::string &name)
+{
+  dict_sys.freeze(SRW_LOCK_CALL);
+  const bool found= dict_sys.find_table({name.data(), name.size()});
+  dict_sys.unfreeze();
+  return found;
+}
 
 /** Announce that this thread loads a table.
 @param table_name  table name
@@ -779,9 +807,9 @@ bool dict_preload_t::prepare(table_id_t id, dict_err_ignore_t ignore_err)
   noexcept
 {
   std::string found;
-  dict_sys.freeze(SRW_LOCK_CALL);
-  const bool ok= !dict_sys.find_table(id) && name_of(id, &found);
-  dict_sys.unfreeze();
+  keep_ddl_out();
+  const bool ok= name_of(id, &found);
+  let_ddl_in();
   /* dict_load_table_on_id() will find out again */
   return !ok || prepare({found.data(), found.size()}, ignore_err);
 }
@@ -813,25 +841,25 @@ void dict_preload_t::build() noexcept
 bool dict_preload_t::build(const std::string &table_name,
                            std::vector<std::string> *names) noexcept
 {
+  /* The wanted table was looked up just now */
+  if (!tables.empty() && is_cached(table_name))
+    return false;
   touch(dict_sys.sys_tables, table_name.data(), table_name.size());
-  dict_sys.freeze(SRW_LOCK_CALL);
+  keep_ddl_out();
   if (tables.empty())
     changes= n_changes;
   else if (changes != n_changes)
   {
     interrupted= true;
-  unfreeze_and_fail:
-    dict_sys.unfreeze();
+  let_in_and_fail:
+    let_ddl_in();
     return false;
   }
-
-  if (dict_sys.find_table({table_name.data(), table_name.size()}))
-    goto unfreeze_and_fail;
 
   unsigned uncommitted;
   dict_table_t *table= read_table(table_name, &uncommitted);
   if (!table)
-    goto unfreeze_and_fail;
+    goto let_in_and_fail;
 
   fil_space_t *space= nullptr;
   bool ok= !table->name.is_temporary() && !table->file_unreadable &&
@@ -851,7 +879,7 @@ bool dict_preload_t::build(const std::string &table_name,
       const uint32_t flags= dict_tf_to_fsp_flags(table->flags);
       const uint32_t id= table->space_id;
       const table_id_t table_id= table->id;
-      dict_sys.unfreeze();
+      let_ddl_in();
       if (tables.empty())
         DEBUG_SYNC_C("dict_preload_file");
       else
@@ -861,11 +889,10 @@ bool dict_preload_t::build(const std::string &table_name,
         file.open(id, flags, {table_name.data(), table_name.size()});
       if (ok)
         touch_rows(table_id);
-      dict_sys.freeze(SRW_LOCK_CALL);
+      keep_ddl_out();
       if (changes == n_changes)
         ok= ok && file.create_space(id, flags, table->flags);
-      else if (!tables.empty() ||
-               dict_sys.find_table({table_name.data(), table_name.size()}))
+      else if (!tables.empty())
         ok= false;
       else
       {
@@ -912,7 +939,7 @@ bool dict_preload_t::build(const std::string &table_name,
     }
   }
 
-  dict_sys.unfreeze();
+  let_ddl_in();
   if (ok)
   {
     if (tables.empty())
@@ -929,28 +956,13 @@ bool dict_preload_t::build(const std::string &table_name,
   if (space)
     space->release();
   if (ok)
-  {
-    if (tables.empty())
-      DEBUG_SYNC_C("dict_preload_root_read");
-    else
-      DEBUG_SYNC_C("dict_preload_child_root_read");
-    dict_sys.freeze(SRW_LOCK_CALL);
-    if (changes != n_changes)
-    {
-      interrupted= true;
-      ok= false;
-    }
-    else
-      ok= !dict_sys.find_table({table_name.data(), table_name.size()}) &&
-        (table->space_id != TRX_SYS_SPACE || read_root(table)) &&
-        (!table->supports_instant() ||
-         read_instant(table) == DB_SUCCESS);
-    dict_sys.unfreeze();
-  }
-  if (ok)
     tables.push_back(b);
   else
     free_table(table);
+  if (table_name == name)
+    DEBUG_SYNC_C("dict_preload_root_read");
+  else
+    DEBUG_SYNC_C("dict_preload_child_root_read");
   return ok;
 }
 
@@ -963,7 +975,7 @@ void dict_preload_t::lock() noexcept
     const bool last= rebuilds == MAX_REBUILDS;
     if (last || !interrupted)
     {
-      dict_sys.lock(SRW_LOCK_CALL);
+      dict_sys.lock_cache(SRW_LOCK_CALL);
       if (tables.empty() || changes == n_changes)
         break;
       if (last)
@@ -971,7 +983,7 @@ void dict_preload_t::lock() noexcept
         discard();
         break;
       }
-      unlock_unchanged();
+      dict_sys.unlock_cache();
     }
     discard();
     build();
@@ -987,7 +999,7 @@ void dict_preload_t::unlock() noexcept
   ut_ad(current == this);
   current= nullptr;
   locked= false;
-  unlock_unchanged();
+  dict_sys.unlock_cache();
   leave();
 }
 
@@ -1008,6 +1020,13 @@ dict_table_t *dict_preload_t::take(const span<const char> &table_name,
       b.table= nullptr;
       *foreign= b.foreign;
       ut_ad(!dict_sys.find_table(table_name));
+      if ((table->space_id == TRX_SYS_SPACE && !read_root(table)) ||
+          (table->supports_instant() && read_instant(table) != DB_SUCCESS))
+      {
+        /* dict_load_table_one() will meet the same */
+        free_table(table);
+        return nullptr;
+      }
       table->can_be_evicted= true;
       table->add_to_cache();
       return table;

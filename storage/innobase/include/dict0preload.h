@@ -44,27 +44,26 @@ class dict_preload_t
   /** the definitions: the wanted table, then its FOREIGN KEY children */
   std::vector<built> tables;
 
-  /** how often dict_sys.latch was released after having been held exclusively
-  for something else than loading or evicting tables; protected by dict_sys.latch:
-  modified in exclusive mode */
+  /** Keeps DDL out while a thread reads rows of the dictionary tables. Shared:
+  threads that prepare a table, and hold no dict_sys.latch then. Exclusive: threads
+  in dict_sys.lock(), after dict_sys.latch; not those in dict_sys.lock_cache(). */
+  static srw_lock_low rows_latch;
+  /** how often dict_sys.unlock() was called; protected by dict_sys.latch and by
+  rows_latch: modified while both are held in exclusive mode */
   static uint64_t n_changes;
   /** what was prepared by the thread that holds dict_sys.latch exclusively, or
   nullptr; protected by that latch */
   static dict_preload_t *current;
 
 public:
-  /** To be invoked whenever the exclusive dict_sys.latch is about to be
-  released: what others prepared is no longer valid. */
-  static void note_change() noexcept { n_changes++; }
-
-  /** Release the exclusive dict_sys.latch after changing neither rows of the
-  dictionary tables nor names of tables nor files, at most having loaded or evicted
-  tables: what others prepared remains valid. */
-  static void unlock_unchanged() noexcept
-  {
-    n_changes--;
-    dict_sys.unlock();
-  }
+  /** When dict_sys.latch is created and freed */
+  static void create() noexcept { rows_latch.init(); }
+  static void close() noexcept { rows_latch.destroy(); }
+  /** After the exclusive dict_sys.latch was acquired for something else than
+  loading or evicting tables: wait for threads that read rows. */
+  static void begin_change() noexcept { rows_latch.wr_lock(); }
+  /** Before it is released: what others prepared is no longer valid. */
+  static void end_change() noexcept { n_changes++; rows_latch.wr_unlock(); }
 
   /** whether this thread is preparing: it must not report a bad row of SYS_TABLES,
   because the row will be read again */
@@ -109,6 +108,8 @@ public:
     noexcept;
 
 private:
+  void keep_ddl_out() noexcept;
+  void let_ddl_in() noexcept;
   bool enter(const span<const char> &table_name) noexcept;
   void leave() noexcept;
   void build() noexcept;
