@@ -13,6 +13,10 @@ patched.  Each pair, with GTIDs and a parallel replica, goes through this:
   4. Failover: the primary is shut down, the replica takes its place and gets
      the load, the former primary comes back as its replica.
 
+With --from-trees the primary is of an older release series, which has its builds
+there: stock and patched in turn, each with a patched replica of this series.
+Step 4 is left out, as an older server need not follow a newer one.
+
 The table caches hold 40 tables, fewer than are used, so that tables are
 evicted and opened all the time on both sides.
 
@@ -28,6 +32,7 @@ from outcome import TestError
 from topology import Statements, Topology, say, until
 
 PAIRS = (("patched", "stock"), ("stock", "patched"), ("patched", "patched"))
+PAIRS_FROM_OLDER = (("stock", "patched"), ("patched", "patched"))
 ENGINES = ("InnoDB", "MyISAM", "Aria")
 TABLES = 20
 # A table changed its definition, a lock conflict: the client tries again
@@ -78,18 +83,22 @@ def replica_flushes(number):
 
 
 class Pair:
-    def __init__(self, test, primary, replica):
+    def __init__(self, test, primary, replica, from_trees=None):
+        """from_trees: the builds of the primary, if of another series."""
         self.test = test
-        self.title = f"{primary} primary, {replica} replica"
+        self.same_series = not from_trees
+        series = f"{from_trees.name} " if from_trees else ""
+        self.title = f"{series}{primary} primary, {replica} replica"
         common = ["--log-bin=binlog", "--log-slave-updates",
                   "--gtid-strict-mode=ON", "--slave-parallel-threads=4",
                   "--slave-parallel-mode=optimistic", "--slave-net-timeout=10",
                   "--gtid-pos-auto-engines=InnoDB"]
         self.nodes = []
-        for number, variant in ((1, primary), (2, replica)):
+        for number, variant, trees in ((1, primary, from_trees),
+                                       (2, replica, None)):
             node = test.node(f"node{number}",
                              [*common, f"--server-id={number}",
-                              f"--relay-log=relay{number}"])
+                              f"--relay-log=relay{number}"], trees)
             node.use(variant)
             # The other one is being restarted
             node.expected = [r"Slave I/O: error (re)?connecting to master",
@@ -101,11 +110,15 @@ class Pair:
         self.primary, self.replica = self.nodes
 
     def follow(self, replica, primary):
+        # A replica of 11.8 asks for TLS, which a primary of 10.11 has only
+        # with a certificate
+        plain = ("" if self.same_series else
+                 ", MASTER_SSL=0, MASTER_SSL_VERIFY_SERVER_CERT=0")
         replica.sql(
             "CHANGE MASTER TO MASTER_HOST='127.0.0.1', "
             f"MASTER_PORT={primary.port}, MASTER_USER='replica', "
             "MASTER_PASSWORD='replica', MASTER_USE_GTID=slave_pos, "
-            "MASTER_CONNECT_RETRY=1; START SLAVE")
+            f"MASTER_CONNECT_RETRY=1{plain}; START SLAVE")
 
     def setup(self):
         for node in self.nodes:
@@ -212,8 +225,9 @@ class Pair:
                    self.restart_replica)
         self.restart_primary()
         self.phase("after a restart of the primary", seconds)
-        self.failover()
-        self.phase("after failover", seconds)
+        if self.same_series:
+            self.failover()
+            self.phase("after failover", seconds)
         for node in self.nodes:
             node.stop()
         self.test.check(f"{self.title}: no error in the logs",
@@ -224,13 +238,15 @@ class Pair:
 def main():
     arguments = topology.parse_arguments(
         "Test replication between patched and stock servers", 20,
-        "length of each of four loads of a pair")
+        "length of each of four loads of a pair",
+        [("--from-trees", "builds of an older series, for the primary")])
     topology.require("sysbench")
     failures = 0
-    for primary, replica in PAIRS:
+    older = arguments.from_trees
+    for primary, replica in PAIRS_FROM_OLDER if older else PAIRS:
         work = topology.work_directory("replication-", arguments.keep)
         with Topology(arguments.trees, work, arguments.keep) as test:
-            Pair(test, primary, replica).run(arguments.seconds)
+            Pair(test, primary, replica, older).run(arguments.seconds)
         failures += test.failures
     return 1 if failures else 0
 

@@ -158,6 +158,7 @@ class Runner:
         self.trees = arguments.trees
         self.variant = arguments.variant
         self.seconds = arguments.seconds
+        self.older = arguments.older
         self.mtr_options = mtr_options
         self.known = self.read_known()
 
@@ -396,6 +397,8 @@ class Runner:
                    "--trees", str(self.trees)]
         if self.seconds is not None and what != "deploy":
             command.append(f"--seconds={self.seconds}")
+        if self.older and what == "replication":
+            command.append(f"--from-trees={self.trees.parent / self.older}")
         status = stream(command, self.top, each_line)
         if not results.outcome or (status and not results.names("failed")):
             results.add(f"{what} (exit status {status})", "failed")
@@ -455,6 +458,7 @@ def main():
     parser.add_argument("--variant", choices=("stock", "patched"),
                         default="patched")
     parser.add_argument("--seconds", type=int)
+    parser.add_argument("--from", dest="older", metavar="SERIES")
     parser.add_argument("runs", nargs="+", metavar="WHAT:TYPE")
     words = sys.argv[1:]
     mtr_options = []

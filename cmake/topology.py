@@ -332,8 +332,8 @@ class Topology(Outcome):
                     print(f"--- end of {node.name}'s log\n"
                           + "\n".join(tail.splitlines()[-25:]), flush=True)
 
-    def node(self, name, options):
-        node = Node(name, self.trees, self.work, options)
+    def node(self, name, options, trees=None):
+        node = Node(name, trees or self.trees, self.work, options)
         self.nodes.append(node)
         return node
 
@@ -412,8 +412,9 @@ def unsound(node):
     return problems
 
 
-def parse_arguments(description, seconds, seconds_mean):
-    """The command line of a test of several servers.
+def parse_arguments(description, seconds, seconds_mean, directories=()):
+    """The command line of a test of several servers; 'directories' are options of
+    its own: [(name, what it is)].
 
     From here on, whoever terminates the test interrupts it, which stops the
     servers."""
@@ -424,6 +425,8 @@ def parse_arguments(description, seconds, seconds_mean):
                         help=seconds_mean)
     parser.add_argument("--keep", action="store_true",
                         help="keep the data directories and logs")
+    for name, meaning in directories:
+        parser.add_argument(name, type=pathlib.Path, help=meaning)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     return parser.parse_args()
 
