@@ -80,7 +80,7 @@ class Member:
         self.node = cluster.test.node(f"node{number}", [])
         self.group, self.ist, self.sst = topology.free_ports(3)
         self.node.expected = [
-            # The log of a member tells of others that come and go
+            # A member logs that others come and go
             r"\[ERROR\] WSREP: (gcs|Failed to (get|open)|.*[Cc]onnection)",
         ]
 

@@ -135,7 +135,7 @@ def old_blocks(diff):
 
 
 def occurrences(block, lines):
-    """How often a block of lines stands in a file."""
+    """How often a block of lines occurs in a file."""
     count = 0
     size = len(block)
     for at, line in enumerate(lines[:len(lines) - size + 1]):
@@ -201,7 +201,7 @@ def make_diff(path, old, new, others=()):
     """A unified diff with the least context that locates each hunk.
 
     Starting from one line on each side, the context of a hunk grows until
-    its lines stand only once in the original: a patch applied to another
+    its lines occur only once in the original: a patch applied to another
     release then either finds the one right place or fails.  A hunk that would
     fail on one of the files 'others', which are other releases' originals,
     gets another context, if there is one with which it does not.

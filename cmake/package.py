@@ -103,7 +103,7 @@ class Package:
         # themselves they build ARCHIVE, BLACKHOLE and FEDERATEDX into the
         # server, and then their packaged plugins do not load
         (self.build / "configured-with.txt").unlink(missing_ok=True)
-        # Its output is long, and tells how far it is
+        # Its output is long, and shows how far it is
         status = subprocess.run(
             ["cmake", "-D", f"TREES={self.trees}", "-D", f"BASE={self.base}",
              "-D", "TREE=patched", "-D", "TYPE=package",

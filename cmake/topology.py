@@ -2,7 +2,7 @@
 """What the tests of replication and of Galera share: nodes, the load that
 runs on them, and the comparison of what they hold in the end.
 
-Everything stands below one work directory.  Leaving `Topology` stops every
+All files are below one work directory.  Leaving `Topology` stops every
 load and every server that was started, whatever ended the test.
 """
 
@@ -416,8 +416,8 @@ def parse_arguments(description, seconds, seconds_mean, directories=()):
     """The command line of a test of several servers; 'directories' are options of
     its own: [(name, what it is)].
 
-    From here on, whoever terminates the test interrupts it, which stops the
-    servers."""
+    From here on, a signal that would terminate the test interrupts it, which
+    stops the servers."""
     parser = argparse.ArgumentParser(
         description=f"{description} (called by BUILD/test).")
     parser.add_argument("--trees", type=pathlib.Path, required=True)
