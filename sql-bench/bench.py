@@ -200,7 +200,7 @@ class Run:
         name = f"data-{variant}" if self.scenario.both_running else "data"
         tree = "stock" if variant == CONTROL else variant
         return Server(self.options.trees / tree,
-                      self.options.trees / "bench" / name.replace(" ", "-"),
+                      self.options.data / name.replace(" ", "-"),
                       self.scenario.server_options(self.options), variant)
 
     def order(self, pair):
@@ -480,6 +480,10 @@ def parse(words):
     parser.add_argument("--output", type=pathlib.Path,
                         help="directory of the raw data (default: "
                         "out/BASE/bench)")
+    parser.add_argument("--data", type=pathlib.Path, metavar="DIR",
+                        help="where the servers' data directories are made, "
+                        "on the file system that is to be measured (default: "
+                        "out/BASE/bench)")
     parser.add_argument("--parse-only", action="store_true",
                         help=argparse.SUPPRESS)
     for scenario in scenarios.ALL.values():
@@ -487,6 +491,7 @@ def parse(words):
     options = parser.parse_args(words)
     options.trees = options.trees.resolve()
     options.output = options.output or options.trees / "bench"
+    options.data = (options.data or options.trees / "bench").resolve()
     options.each = None
     for name in ("pairs", "starts", "budget"):
         value = getattr(options, name)

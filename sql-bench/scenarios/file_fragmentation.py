@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """MySQL file system fragmentation benchmarks: many files that grow at once."""
 
+import contextlib
 import os
 import pathlib
 import re
@@ -13,7 +14,6 @@ from benchlib.scenario import (TABLE_BYTES, Scenario, engines, integers,
 from benchlib.servers import BenchError, create_tables
 
 CONNECTIONS = 4
-BYTES = 1000                    # of a row, about
 DATA_FILES = {"myisam": "MYD", "aria": "MAD", "innodb": "ibd"}
 INSERT, EXTENT, SCAN = ("rows/s inserted", "KiB in an extent",
                         "rows/s scanned, cold")
@@ -26,7 +26,7 @@ class FileFragmentation(Scenario):
     question = ("What do many files that grow at the same time cost: when "
                 "they are written, in their layout on disk, and when they "
                 "are read again?")
-    method = (f"{CONNECTIONS} connections insert rows of {BYTES} bytes into "
+    method = (f"{CONNECTIONS} connections insert rows of 1000 bytes into "
               "new tables at random, with table_open_cache=64. Then the "
               "server stops, filefrag counts extents, the files leave the "
               "page cache, and after a start all tables are read in turn.")
@@ -51,6 +51,15 @@ class FileFragmentation(Scenario):
                             "20000; quick 5000)")
         parser.add_argument("--frag-engines", default="myisam,aria,innodb",
                             help="engines (default %(default)s)")
+        parser.add_argument("--frag-bytes", type=positive, default=1000,
+                            help="length of a row (default %(default)s)")
+        parser.add_argument("--frag-cache", type=positive, default=64,
+                            help="table_open_cache (default %(default)s)")
+        parser.add_argument("--frag-sync", type=positive, metavar="SECONDS",
+                            help="write the page cache back so often while "
+                            "rows are inserted, as if a table got few of "
+                            "them in the time after which the system does "
+                            "it (default: leave it to the system)")
 
     @staticmethod
     def rows(options):
@@ -77,13 +86,14 @@ class FileFragmentation(Scenario):
 
     @classmethod
     def disk(cls, options):
-        return (3 * cls.rows(options) * BYTES + (1 << 30)
+        return (3 * cls.rows(options) * options.frag_bytes + (1 << 30)
                 + 2 * TABLE_BYTES["innodb"] * max(cls.counts(options)))
 
     @staticmethod
     def server_options(options):
         # Creating the tables is not measured
-        return ["--table-open-cache=64", "--table-definition-cache=40000",
+        return [f"--table-open-cache={options.frag_cache}",
+                "--table-definition-cache=40000",
                 "--open-files-limit=1048576", "--sync-frm=0",
                 "--innodb-flush-log-at-trx-commit=2",
                 "--innodb-flush-method=O_DIRECT",
@@ -105,9 +115,11 @@ class FileFragmentation(Scenario):
             server.sql(f"DROP DATABASE IF EXISTS {database}")
             create_tables(server, database, cell["engine"], cell["tables"],
                           lambda *_: None, "a INT, b TEXT")
-            return sysbench.run(server, "insert_rows", database, CONNECTIONS,
-                                events=cls.rows(options), bytes=BYTES,
-                                tables=cell["tables"])["rate"]
+            with synced_every(options.frag_sync, server.datadir):
+                return sysbench.run(server, "insert_rows", database,
+                                    CONNECTIONS, events=cls.rows(options),
+                                    bytes=options.frag_bytes,
+                                    tables=cell["tables"])["rate"]
         files = sorted((server.datadir / database).glob(
             "*." + DATA_FILES[cell["engine"]]))
         if cell["what"] == EXTENT:
@@ -143,6 +155,23 @@ class FileFragmentation(Scenario):
             total += sum(map(int, re.findall(r"(?m): (\d+) extents? found$",
                                              done.stdout)))
         return max(total, 1)
+
+
+@contextlib.contextmanager
+def synced_every(seconds, directory):
+    """Write a file system's page cache back every so many seconds, or not."""
+    if not seconds:
+        yield
+        return
+    with subprocess.Popen(
+            ["setpriv", "--pdeathsig=KILL", "sh", "-c",
+             'while sleep "$1"; do sync -f "$2"; done', "sh", str(seconds),
+             str(directory)]) as process:
+        try:
+            yield
+        finally:
+            process.kill()
+
 
 def forget(file: pathlib.Path):
     """Take a file that was synced out of the page cache."""
