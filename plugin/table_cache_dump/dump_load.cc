@@ -111,12 +111,12 @@ static bool has_room(const Load *load, uint tables)
 
 static bool is_normal(const char *name)
 {
-  char lower[NAME_LEN + 1];
+  char lower[4 * NAME_LEN];
   if (!lower_case_table_names)
     return true;
-  strmake(lower, name, NAME_LEN);
-  my_casedn_str(files_charset_info, lower);
-  return !strcmp(lower, name);
+  const size_t length= strlen(name);
+  return files_charset_info->casedn(name, length, lower, sizeof(lower)) ==
+         length && !memcmp(lower, name, length);
 }
 
 
