@@ -66,7 +66,7 @@ def server_of(options, variant, engine, *more):
                    "--innodb-buffer-pool-size=2G", "--innodb-flush-method=fsync",
                    "--innodb-buffer-pool-load-at-startup=0",
                    "--innodb-buffer-pool-dump-at-shutdown=0",
-                   "--innodb-open-files=20000", "--innodb-log-file-size=512M",
+                   "--innodb-open-files=10000", "--innodb-log-file-size=512M",
                    "--innodb-stats-auto-recalc=0",
                    f"--plugin-dir={tree}/release/plugins", *more], variant)
 
