@@ -101,7 +101,7 @@ def session_status(session):
 
 # ------------------------------------------------------------------ a client
 
-def client(socket, pipe, stop, next_statement, at):
+def client(socket, pipe, stop, next_statement, at, think):
     """Run statements until stop is set. Send how many, in how many seconds, what
     they missed, and when each ended with its latency in ms; those of a crawler
     have a session of their own, and count in nothing."""
@@ -122,6 +122,8 @@ def client(socket, pipe, stop, next_statement, at):
         end = time.monotonic()
         took.append((end, 1000 * (end - start)))
         done += 1
+        if think:
+            time.sleep(think)
     misses = [b - a for a, b in zip(before, session_status(session))]
     pipe.send((at, done, time.monotonic() - begin, misses, took))
     session.close()
@@ -131,14 +133,14 @@ def client(socket, pipe, stop, next_statement, at):
 class Load:
     """Clients that run until finish()."""
 
-    def __init__(self, server, makers):
+    def __init__(self, server, makers, think=0):
         self.stop = multiprocessing.Event()
         self.clients = []
         for at, maker in enumerate(makers):
             mine, theirs = multiprocessing.Pipe(False)
             process = multiprocessing.Process(
                 target=client, args=(server.socket, theirs, self.stop, maker,
-                                     at))
+                                     at, think))
             process.start()
             theirs.close()
             self.clients.append((process, mine))
@@ -193,7 +195,7 @@ def dump_once(options, variant, engine):
 
         def beside(name, command):
             load = Load(server, [Random(seed, working_set)
-                                 for seed in range(8)])
+                                 for seed in range(8)], options.think / 1000)
             begin = time.monotonic()
             if command:
                 subprocess.run([str(tools / command[0]), "--no-defaults",
@@ -291,7 +293,7 @@ def restart(options):
     create(options, engine)
     for _ in range(options.repeat):
         for cold, (variant, plugin) in itertools.product(
-                (False, True), (("stock", False), ("patched", False),
+                (False,) if options.short else (False, True), (("stock", False), ("patched", False),
                                 ("patched", True))):
             if variant in options.variants.split(","):
                 restart_once(options, variant, plugin, cold)
@@ -364,6 +366,10 @@ def main():
     parser.add_argument("--threads", type=int, default=4)
     parser.add_argument("--cache", type=int, help="table_open_cache of restart")
     parser.add_argument("--dump-options", default="")
+    parser.add_argument("--think", type=float, default=0, metavar="MS",
+                        help="of a client between two statements, in dump")
+    parser.add_argument("--short", action="store_true",
+                        help="restart: with the page cache warm only")
     options = parser.parse_args()
     {"dump": dump, "crawl": crawl, "restart": restart}[options.what](options)
 
