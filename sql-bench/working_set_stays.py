@@ -186,9 +186,10 @@ def dump(options):
 
 
 def dump_once(options, variant, engine):
-    server = server_of(options, variant, engine, "--table-open-cache=2000",
-                       "--table-definition-cache=2000")
-    working_set = order(options.tables)[:1000]
+    server = server_of(options, variant, engine,
+                       f"--table-open-cache={options.caches}",
+                       f"--table-definition-cache={options.caches}")
+    working_set = order(options.tables)[:options.working_set]
     with server:
         # The same programs for both
         tools = pathlib.Path(options.patched).resolve() / "release/client"
@@ -365,6 +366,11 @@ def main():
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--threads", type=int, default=4)
     parser.add_argument("--cache", type=int, help="table_open_cache of restart")
+    parser.add_argument("--caches", type=int, default=2000,
+                        help="table_open_cache and table_definition_cache of "
+                        "dump")
+    parser.add_argument("--working-set", type=int, default=1000,
+                        help="tables that are in use in dump")
     parser.add_argument("--dump-options", default="")
     parser.add_argument("--think", type=float, default=0, metavar="MS",
                         help="of a client between two statements, in dump")
