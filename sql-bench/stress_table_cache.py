@@ -4,8 +4,9 @@
 Stress of the table cache: many connections, hundreds of tables, a tiny cache.
 
 Connections do what comes by chance: read and write, change definitions, flush
-in all forms, lock, use HANDLER, read the schema, kill each other, and change
-table_open_cache, over tables of all engines that the server has, with
+in all forms, lock, use HANDLER, read the schema, dump and check, load and dump the
+table cache (plugin table_cache_dump), kill each other, and change table_open_cache
+and table_definition_cache, over tables of all engines that the server has, with
 partitions, views, triggers, MERGE and sequences among them. Errors that such
 statements get from each other (deadlocks, timeouts, a table that is gone, a
 killed statement) are expected, and counted.
@@ -30,10 +31,7 @@ sys.dont_write_bytecode = True
 from benchlib import stress                             # noqa: E402
 from benchlib.stress import Client, Gone, status        # noqa: E402
 
-TABLES = 240
-
-
-def create(client, engines, rng):
+def create(client, engines, rng, tables):
     """Create the tables; return their names by kind."""
     names = {"base": [], "view": [], "merge": [], "sequence": [],
              "innodb": []}
@@ -42,7 +40,7 @@ def create(client, engines, rng):
     client.run("USE stress")
     plain = [e for e in ("MyISAM", "Aria", "InnoDB", "MEMORY", "CSV")
              if e in engines]
-    for i in range(TABLES):
+    for i in range(tables):
         name, engine = "t%d" % i, plain[i % len(plain)]
         if engine == "CSV":
             client.run("CREATE TABLE %s (a INT NOT NULL, b INT NOT NULL) "
@@ -69,7 +67,7 @@ def create(client, engines, rng):
             names["merge"].append("m%d" % i)
             names["base"] += children
     for i in range(10):
-        a, b = rng.sample(names["base"][:TABLES], 2)
+        a, b = rng.sample(names["base"][:tables], 2)
         client.run("CREATE VIEW v%d AS SELECT x.a, y.b FROM %s x JOIN %s y "
                    "USING (a)" % (i, a, b))
         names["view"].append("v%d" % i)
@@ -79,7 +77,7 @@ def create(client, engines, rng):
     for i in range(0, 60, 10):
         client.run("CREATE TRIGGER tr%d AFTER INSERT ON t%d FOR EACH ROW "
                    "UPDATE t%d SET b = b + 1 WHERE a = 1"
-                   % (i, i, TABLES - 1 - i))
+                   % (i, i, tables - 1 - i))
     return names
 
 
@@ -185,9 +183,27 @@ class Worker(threading.Thread):
             s = rng.choice(self.names["sequence"])
             return "sequence", [rng.choice(["SELECT NEXTVAL(%s)" % s,
                                             "ALTER SEQUENCE %s RESTART" % s])]
-        if r < 0.96:
+        if r < 0.94:
+            t, u = self.base(), self.base()
+            return "scan", rng.choice([
+                ["SELECT SQL_NO_CACHE COUNT(*) FROM %s" % self.table()],
+                ["LOCK TABLES %s READ LOCAL, %s AS u READ LOCAL" % (t, u),
+                 "SHOW CREATE TABLE %s" % t,
+                 "SELECT SQL_NO_CACHE COUNT(*) FROM %s" % t,
+                 "SELECT COUNT(*) FROM %s AS u" % u, "UNLOCK TABLES"],
+                ["CHECK TABLE %s" % t], ["CHECKSUM TABLE %s" % t],
+                ["SHOW CREATE TABLE %s" % t, "SHOW INDEX FROM %s" % t]])
+        if r < 0.95:
+            return "warm", ["SET GLOBAL table_cache_%s_now = ON"
+                            % rng.choice(["dump", "load"]),
+                            rng.choice(["SHOW GLOBAL STATUS LIKE '%cache%'",
+                                        "SET GLOBAL table_cache_load_abort=ON",
+                                        "FLUSH TABLES"])]
+        if r < 0.97:
             return "limit", ["SET GLOBAL table_open_cache = %d"
-                             % rng.choice([10, 10, 12, 20, 50, 300])]
+                             % rng.choice([10, 10, 12, 20, 50, 300]),
+                             "SET GLOBAL table_definition_cache = %d"
+                             % rng.choice([400, 400, 2000])]
         return "kill", None
 
     def kill(self, client):
@@ -263,6 +279,8 @@ def check(client, problems):
 
 def main():
     parser = stress.parser(__doc__, connections=32)
+    parser.add_argument("--tables", type=int, default=240,
+                        help="more than 400, and definitions make room, too")
     stress.add_client(parser)
     args = parser.parse_args()
 
@@ -276,7 +294,7 @@ def main():
         main_client.run("SET GLOBAL table_open_cache = 10")
         main_client.run("SET GLOBAL innodb_optimize_fulltext_only = ON")
         rng = random.Random(args.seed)
-        names = create(main_client, engines, rng)
+        names = create(main_client, engines, rng, args.tables)
         created = main_client.errors.copy()
         if created:
             problems.append("errors when creating the tables: %s" % created)

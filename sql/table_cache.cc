@@ -37,8 +37,24 @@
   of the share's free list), global_free_next and global_free_prev (of the LRU
   list), instance (the shard), and insert_values (the stamp; TABLE::init() sets
   it to NULL whenever a statement starts to use the TABLE). While it is used:
-  instance (EVICT_FIRST or not). So TABLE has the size that MariaDB gives it,
-  and what acquire and release write is in its first two cache lines.
+  instance (SCAN and SCAN_OPENED or not). So TABLE has the size that MariaDB
+  gives it, and what acquire and release write is in its first two cache lines.
+
+  Scans
+  -----
+  A statement that says of itself that it will not come back to its tables is a
+  scan; tc_is_scan() is the one place that knows which. A TABLE that a scan has
+  opened is the first to be evicted when the scan releases it, and stays that
+  while only scans use it. A TABLE that a scan finds in the cache as an ordinary
+  one stays an ordinary one. The definition of a table that only scans have
+  used (TDC_element::only_scanned) goes before those of others, too, and so
+  does what InnoDB knows of that table (dict0evict.cc).
+
+  LOCK TABLES is a scan as long as no statement but scans uses what it has
+  locked: so mariadb-dump, which locks a database before it reads it, is one. It
+  holds what it locks for long. If that is not exclusive, it leaves the last free
+  TABLE of a share to the others, and opens one for itself: else each of the
+  others' tables would have to be opened again while a dump goes by.
 */
 
 #include "mariadb.h"
@@ -93,10 +109,11 @@ struct Table_cache_instance: public Table_cache_machine
   };
 
   /**
-    In TABLE::instance of a used TABLE: to be released as first to evict. In
-    debug builds, TABLE::instance of a free TABLE is its shard.
+    In TABLE::instance of a used TABLE: to be released as first to evict; and
+    besides, opened by its user, and not counted in scan_opens yet. In debug
+    builds, TABLE::instance of a free TABLE is its shard.
   */
-  static constexpr uint32 EVICT_FIRST= 1U << 31;
+  static constexpr uint32 SCAN= 1U << 31, SCAN_OPENED= 1U << 30;
 
   static TABLE_cache_share *share(TABLE *table)
   { return free_half(table->s->tdc); }
@@ -296,20 +313,52 @@ void tc_trim()
 
 
 /**
-  Is this table opened only to fill a table of INFORMATION_SCHEMA?
+  Does the statement say of itself that it will not come back to this table?
 
-  Then it is the first to be evicted when it is released, unless it had been
-  open before: who looks at the schema does not disturb those who work with
-  the tables. A view's tables are opened for what the view is opened for.
+  Then what it opens is the first to be evicted: who reads the schema, dumps or
+  checks all tables does not disturb those who work with some of them. A view's
+  tables are opened for what the view is opened for, and the children of a MERGE
+  table for what that is opened for.
 */
 
-bool tc_is_for_schema(const TABLE_LIST *tl)
+Tc_scan tc_is_scan(THD *thd, const TABLE_LIST *tl)
 {
-  /* Children of a MERGE table are opened for what it is opened for. */
+  const LEX *lex= thd->lex;
+  switch (lex->sql_command) {
+  case SQLCOM_SELECT:
+    /*
+      mariadb-dump and mydumper write SQL_NO_CACHE, and so do applications, which
+      come back: theirs have a condition or a limit.
+    */
+    if (lex->sql_cache == LEX::SQL_NO_CACHE &&
+        !lex->first_select_lex()->where &&
+        !lex->first_select_lex()->limit_params.explicit_limit)
+      return TC_SCAN;
+    break;
+  case SQLCOM_CHECK:
+  case SQLCOM_CHECKSUM:
+  case SQLCOM_ANALYZE:
+  case SQLCOM_OPTIMIZE:
+  case SQLCOM_REPAIR:
+  case SQLCOM_SHOW_CREATE:
+  case SQLCOM_SHOW_FIELDS:
+  case SQLCOM_SHOW_KEYS:
+  case SQLCOM_SHOW_TRIGGERS:
+    return TC_SCAN;
+  case SQLCOM_LOCK_TABLES:              /* see tc_use_locked_table() */
+    return tl->lock_type < TL_FIRST_WRITE ? TC_SCAN_AND_HOLD : TC_SCAN;
+  case SQLCOM_FLUSH:
+    if (lex->type & REFRESH_FOR_EXPORT)
+      return TC_SCAN_AND_HOLD;
+    break;
+  default:
+    break;
+  }
+  /* What fills a table of INFORMATION_SCHEMA */
   while (tl->parent_l)
     tl= tl->parent_l;
   return const_cast<TABLE_LIST*>(tl)->top_table()->i_s_requested_object &
-         OPTIMIZE_I_S_TABLE;
+         OPTIMIZE_I_S_TABLE ? TC_SCAN : TC_NO_SCAN;
 }
 
 
@@ -354,7 +403,7 @@ bool tc_load_triggers(THD *thd, TABLE *table)
 /**
   Add a TABLE that the caller has opened, and uses.
 
-  @param evict_first  when it is released, let it be the first to be evicted
+  @param scan  when it is released, let it be the first to be evicted
 
   The TABLE cannot be acquired or evicted before it is released.
 
@@ -362,13 +411,14 @@ bool tc_load_triggers(THD *thd, TABLE *table)
   While no lock is held: one other is evicted if there are too many now.
 */
 
-void tc_add_table(THD *thd, TABLE *table, bool evict_first)
+void tc_add_table(THD *thd, TABLE *table, bool scan)
 {
   TDC_element *element= table->s->tdc;
   DBUG_ASSERT(table->in_use == thd);
 
-  if (evict_first)
-    table->instance= Table_cache_instance::EVICT_FIRST;
+  if (scan)
+    table->instance= Table_cache_instance::SCAN |
+                     Table_cache_instance::SCAN_OPENED;
   mysql_mutex_lock(&element->LOCK_table_share);
   tc_wait_for_detectors(element);
   element->all_tables.push_front(table);
@@ -383,28 +433,78 @@ void tc_add_table(THD *thd, TABLE *table, bool evict_first)
 }
 
 
+/** Free TABLEs of a share: about so many, if it is in use. */
+
+static uint free_tables(TDC_element *element)
+{
+  uint n= 0;
+  tc.read_slots(free_half(element), [&](const TABLE_cache_share::Slot &slot) {
+    n+= slot.elements();
+  });
+  return n;
+}
+
+
 /**
   Acquire a free TABLE.
 
-  @param element           is protected against removal
-  @param keep_evict_first  if it was to be the first to be evicted, let it be
-                           that again when it is released
+  @param element  is protected against removal
+  @param scan     if it was to be the first to be evicted, let it be that again
+                  when it is released; TC_SCAN_AND_HOLD: leave the last one, if
+                  there is room for another: to open it would evict one
 
   @return NULL if none is free
 */
 
-TABLE *tc_acquire_table(THD *thd, TDC_element *element, bool keep_evict_first)
+TABLE *tc_acquire_table(THD *thd, TDC_element *element, Tc_scan scan)
 {
+  if (unlikely(scan == TC_SCAN_AND_HOLD) && !element->only_scanned &&
+      tc_records() < tc_size && free_tables(element) == 1)
+    return NULL;
   TABLE *table= tc.acquire(free_half(element), thd);
   if (table)
   {
-    if (unlikely(keep_evict_first && tc.was_evict_first(table)))
-      table->instance= Table_cache_instance::EVICT_FIRST;
+    if (unlikely(scan))
+    {
+      if (tc.was_evict_first(table))
+        table->instance= Table_cache_instance::SCAN;
+    }
+    else if (unlikely(element->only_scanned))
+      element->only_scanned= false;
     /* It works, and is not tied to a MERGE table. */
     DBUG_ASSERT(table->db_stat && table->file);
     DBUG_ASSERT(!table->file->extra(HA_EXTRA_IS_ATTACHED_CHILDREN));
   }
   return table;
+}
+
+
+/**
+  A statement under LOCK TABLES uses a TABLE that is locked.
+
+  What LOCK TABLES has opened is an ordinary TABLE from the first statement on
+  that is no scan. Functions and triggers, which lock what they use, are part of
+  the statement around them.
+*/
+
+void tc_use_locked_table(THD *thd, TABLE *table, const TABLE_LIST *tl)
+{
+  DBUG_ASSERT(table->in_use == thd);
+  if (thd->locked_tables_mode == LTM_LOCK_TABLES && !tc_is_scan(thd, tl))
+  {
+    table->instance= 0;
+    table->s->tdc->only_scanned= false;
+  }
+}
+
+
+/** A scan gives back what it has opened. */
+
+static void count_scan_open(TDC_element *element)
+{
+  mysql_mutex_lock(&element->LOCK_table_share);
+  element->scan_opens++;
+  mysql_mutex_unlock(&element->LOCK_table_share);
 }
 
 
@@ -426,16 +526,20 @@ void tc_release_table(TABLE *table)
   DBUG_ASSERT(!table->pos_in_locked_tables);
 
   DEBUG_SYNC(thd, "tc_release_table");
+  const bool scan= table->instance & Table_cache_instance::SCAN;
+  if (unlikely(scan))
+  {
+    if (table->instance & Table_cache_instance::SCAN_OPENED)
+      count_scan_open(table->s->tdc);
+    table->instance= 0;
+  }
   if (table->needs_reopen())
   {
     tc.forget();
     remove_table(table, false);
     DBUG_VOID_RETURN;
   }
-  bool evict_first= table->instance & Table_cache_instance::EVICT_FIRST;
-  if (unlikely(evict_first))
-    table->instance= 0;
-  switch (tc.release(table, evict_first, table->s->tdc->flushed, tc_limit)) {
+  switch (tc.release(table, scan, table->s->tdc->flushed, tc_limit)) {
   case Table_cache::IS_FREE:
     break;
   case Table_cache::IS_FREE_OVER_LIMIT:
@@ -463,6 +567,8 @@ void tc_get_share_info(TDC_element *element, TC_share_info *info)
   mysql_mutex_assert_owner(&element->LOCK_table_share);
   info->open= element->open_tables;
   info->misses= element->misses;
+  info->scan_opens= element->scan_opens;
+  info->only_scanned= element->only_scanned;
   info->evictions= element->evictions;
   info->free= 0;
   info->hits= 0;

@@ -34,6 +34,11 @@ struct TDC_element
     TABLE, cleared for a new share and by FLUSH TABLES.
   */
   Atomic_relaxed<bool> no_triggers;
+  /**
+    Only scans (see tc_is_scan()) have used the share since it was read. Any
+    other statement that uses it clears this, with or without a lock.
+  */
+  Atomic_relaxed<bool> only_scanned;
   /** NULL: being opened, or gone. Written under LOCK_table_share. */
   TABLE_SHARE *share;
 
@@ -41,7 +46,7 @@ struct TDC_element
   mysql_mutex_t LOCK_table_share;
   /** Signalled when ref_count, all_tables_refs or m_flush_tickets go down. */
   mysql_cond_t COND_release;
-  /** Links of unused_shares. Protected by LOCK_unused_shares. */
+  /** Links of an Unused_list. Protected by LOCK_unused_shares. */
   TDC_element *next, **prev;
   /** TABLEs of this share, and others who need it to stay. */
   uint ref_count;
@@ -54,14 +59,17 @@ struct TDC_element
   /** Length of all_tables. */
   uint open_tables;
   /**
-    Is this in unused_shares? To write it, a thread holds LOCK_unused_shares and
-    LOCK_table_share; to read it, one of them.
+    Is this in unused_shares, or in scanned_shares? To write one of these, a
+    thread holds LOCK_unused_shares and LOCK_table_share; to read it, one of
+    them.
   */
-  bool unused;
+  bool unused, scanned;
   /** Has the share been used since it joined unused_shares? */
   bool used_again;
   /** Requests for a TABLE of this share that found none free. */
   ulonglong misses;
+  /** TABLEs of this share that a scan has opened and released. */
+  ulonglong scan_opens;
   /** TABLEs of this share that had to make room for others. */
   ulonglong evictions;
 
@@ -79,10 +87,12 @@ struct TDC_element
 struct TC_share_info
 {
   uint open, in_use, free;
-  ulonglong hits, misses, evictions;
-  /** False: no TABLE of this share has been released yet. */
+  ulonglong hits, misses, scan_opens, evictions;
+  /** False: nobody but scans has released a TABLE of this share yet. */
   bool ever_used;
-  /** Since its last release; 0 if it is in use. */
+  /** Nobody but scans has used the share since it was read. */
+  bool only_scanned;
+  /** Since its last release, but by a scan; 0 if it is in use. */
   ulonglong idle_seconds;
 };
 
@@ -112,11 +122,21 @@ int tdc_iterate(THD *thd, my_hash_walk_action action, void *argument,
 uint tc_records();
 void tc_purge();
 void tc_trim();
-void tc_add_table(THD *thd, TABLE *table, bool evict_first= false);
+/** Does a statement say of itself that it will not come back to a table? */
+enum Tc_scan
+{
+  TC_NO_SCAN= 0,
+  TC_SCAN,
+  /** And it keeps the TABLE while others may use the table. */
+  TC_SCAN_AND_HOLD
+};
+
+Tc_scan tc_is_scan(THD *thd, const TABLE_LIST *tl);
+void tc_add_table(THD *thd, TABLE *table, bool scan= false);
+void tc_use_locked_table(THD *thd, TABLE *table, const TABLE_LIST *tl);
 void tc_release_table(TABLE *table);
 TABLE *tc_acquire_table(THD *thd, TDC_element *element,
-                        bool keep_evict_first= false);
-bool tc_is_for_schema(const TABLE_LIST *tl);
+                        Tc_scan scan= TC_SCAN);
 bool tc_load_triggers(THD *thd, TABLE *table);
 void tc_get_share_info(TDC_element *element, TC_share_info *info);
 

@@ -16,7 +16,7 @@
 
   - used: it has a user (TABLE::in_use), and it is in no list of the core;
   - free: it has no user, and it is in two lists of one shard: the list of its
-    share's free objects there (a Slot) and the shard's LRU list.
+    share's free objects there (a Slot) and one of the shard's two LRU lists.
 
            add()      -----> used -- release() --> free
                               ^ ^                  | | |
@@ -60,16 +60,20 @@
   Order
   -----
   A clock that all CPUs share (the time stamp counter, where there is one)
-  stamps every release. A shard's LRU list is in the order of its stamps. Each
-  shard publishes a bound: the stamp of its oldest object, or a lower one if
+  stamps every release. A shard's LRU lists are in the order of their stamps.
+  Each shard publishes a bound: the stamp of its oldest object, or a lower one if
   that object has been acquired since, or NONE. acquire() never writes a bound;
   release() writes it only if it is NONE. evict() reads all bounds and locks the
   shard with the least one. If the bound is the stamp of the shard's oldest
   object, then this is the object released longest ago on the whole server. Else
   evict() raises the bound to that stamp, and looks again.
 
-  An object that is released as "first to be evicted" goes to the front, with a
-  stamp that is less than any time.
+  An object that is released as "first to be evicted" goes to an LRU list of its
+  own, with a stamp that is less than those of all others: theirs have the
+  highest bit set. So a shard's oldest object is the front of that list, if there
+  is one, and the bounds order both lists of all shards. Objects that are first
+  to be evicted go in the order of their release, too: who uses nothing but these
+  has an LRU cache like everybody else.
 
   The count
   ---------
@@ -262,8 +266,8 @@ public:
   };
 
 private:
-  /** Stamp of an object that is first to be evicted. */
-  static constexpr ulonglong FIRST= 0;
+  /** In the stamp of each object but those that are first to be evicted. */
+  static constexpr ulonglong ORDINARY= 1ULL << 63;
   /** The bound of a shard without free objects. */
   static constexpr ulonglong NONE= ~0ULL;
 
@@ -280,9 +284,13 @@ private:
   {
     /** Protects all of the shard, and what the @file comment says. */
     mysql_mutex_t mutex;
-    /** All free objects of the shard. Front: the one to evict next. */
-    Lru_list lru;
-    /** Stamp of the object that was released last. */
+    /**
+      All free objects of the shard: those that are first to be evicted, and the
+      others, which are evicted when there are none of the former. Front: the
+      one released longest ago.
+    */
+    Lru_list first, lru;
+    /** Clock of the last release, as in its stamp without ORDINARY. */
     ulonglong last_stamp;
     /** Objects acquired by threads of other shards. */
     ulonglong remote_hits;
@@ -340,14 +348,14 @@ private:
       return object;
     }
 
-    /** The front of the LRU list leaves both lists: it is evicted. */
+    /** The oldest object leaves both lists: it is evicted. */
     Object *take_oldest(User *user)
     {
-      Object *object= lru.front();
+      Object *object= oldest();
       Share *share= A::share(object);
       Slot *s= slot(share);
       assert_free(object);
-      lru.remove(object);
+      lru_of(object).remove(object);
       s->free.remove(object);
       Slot::count(s->left);
       if (s->free.is_empty())
@@ -366,7 +374,7 @@ private:
       {
         while (Object *object= s->free.pop_front())
         {
-          lru.remove(object);
+          lru_of(object).remove(object);
           Slot::count(s->left);
           out->push_front(object);
           n++;
@@ -376,7 +384,10 @@ private:
       return n;
     }
 
-    /** An object joins both lists, as the last or the first to be evicted. */
+    /**
+      An object joins both lists, as the last or the first to be evicted. The
+      latter does not count as a use of its share.
+    */
     void put(Object *object, Share *share, Slot *s, ulonglong now,
              bool evict_first)
     {
@@ -388,24 +399,21 @@ private:
       if (now <= last_stamp)
         now= last_stamp + 1;
       last_stamp= now;
+      DBUG_ASSERT(!(now & ORDINARY));
       Slot::count(s->joined);
-      s->last_release.store(now, std::memory_order_relaxed);
       A::set_user(object, NULL);
       IF_DBUG(A::place(object)= number,);
       s->free.push_front(object);
-      if (unlikely(evict_first))
+      if (likely(!evict_first))
       {
-        now= FIRST;
-        lru.push_front(object);
-        bound->store(FIRST);
-      }
-      else
-      {
-        lru.push_back(object);
-        if (unlikely(bound->load(std::memory_order_relaxed) == NONE))
-          bound->store(now);
+        s->last_release.store(now, std::memory_order_relaxed);
+        now|= ORDINARY;
       }
       A::set_stamp(object, now);
+      lru_of(object).push_back(object);
+      /* It is the oldest, or there was none: else the bound is less. */
+      if (unlikely(bound->load(std::memory_order_relaxed) > now))
+        bound->store(now);
       share->hints.set(number);
     }
 
@@ -416,8 +424,8 @@ private:
     */
     ulonglong raise_bound()
     {
-      const Object *front= lru.front();
-      ulonglong stamp= front ? A::stamp(front) : NONE;
+      const Object *object= oldest();
+      ulonglong stamp= object ? A::stamp(object) : NONE;
       if (bound->load(std::memory_order_relaxed) != stamp)
         bound->store(stamp, std::memory_order_release);
       return stamp;
@@ -447,6 +455,14 @@ private:
     }
 
   private:
+    /** The object to evict next, NULL if none is free. */
+    Object *oldest()
+    { return unlikely(!first.is_empty()) ? first.front() : lru.front(); }
+
+    /** The LRU list of a free object. */
+    Lru_list &lru_of(const Object *object)
+    { return likely(A::stamp(object) & ORDINARY) ? lru : first; }
+
     void assert_free(Object *object __attribute__((unused))) const
     {
       DBUG_ASSERT(A::place(object) == number);
@@ -457,7 +473,7 @@ private:
     void taken(Slot *s, Object *object, User *user)
     {
       assert_free(object);
-      lru.remove(object);
+      lru_of(object).remove(object);
       A::set_user(object, user);
       Slot::count(s->hits);
       Slot::count(s->left);
@@ -611,6 +627,7 @@ public:
     DBUG_ASSERT(count == 0);
     for (uint i= 0; i < n_shards; i++)
     {
+      DBUG_ASSERT(shards[i].first.is_empty());
       DBUG_ASSERT(shards[i].lru.is_empty());
       while (Block *block= shards[i].blocks)
       {
@@ -771,7 +788,7 @@ private:
 public:
   /** Was the object, which the caller has acquired, the first to be evicted? */
   static bool was_evict_first(Object *object)
-  { return A::stamp(object) == FIRST; }
+  { return !(A::stamp(object) & ORDINARY); }
 
 
   /**
@@ -896,10 +913,11 @@ public:
   /**
     Verify what must hold whenever a shard's mutex is free.
 
-    Every free object is in the LRU list of one shard and in the slot of its
-    share there, has no user, and knows its place; slots and LRU list hold the
-    same number of objects; the hint of a share with free objects is set; the
-    stamps ascend, and the bound is not more than the least one.
+    Every free object is in that LRU list of one shard that its stamp says and
+    in the slot of its share there, has no user, and knows its place; slots and
+    LRU lists hold the same number of objects; the hint of a share with free
+    objects is set; the stamps ascend, and the bound is not more than the least
+    one.
 
     While locked (one shard at a time): walk all lists of the shard. For
     debugging and tests.
@@ -921,26 +939,34 @@ public:
 private:
   const char *check(Shard &shard)
   {
-    ulonglong stamp= 0;
+    ulonglong least= NONE;
     size_t in_lru= 0, in_slots= 0;
 
-    typename Lru_list::Iterator it(shard.lru);
-    while (Object *object= it++)
+    for (Lru_list *list : { &shard.lru, &shard.first })
     {
-      if (A::user(object))
-        return "an object in an LRU list has a user";
-      if (IF_DBUG(A::place(object) != shard.number, false))
-        return "an object in an LRU list belongs to another shard";
-      if (A::stamp(object) < stamp)
-        return "an LRU list is not sorted";
-      stamp= A::stamp(object);
-      if (!Table_cache_hints::has(A::share(object)->hints.read(), shard.number))
-        return "a hint is clear though there is a free object";
-      in_lru++;
+      ulonglong stamp= 0;
+      typename Lru_list::Iterator it(*list);
+      while (Object *object= it++)
+      {
+        if (A::user(object))
+          return "an object in an LRU list has a user";
+        if (IF_DBUG(A::place(object) != shard.number, false))
+          return "an object in an LRU list belongs to another shard";
+        if (!(A::stamp(object) & ORDINARY) != (list == &shard.first))
+          return "an object is in the other LRU list of its shard";
+        if (A::stamp(object) < stamp)
+          return "an LRU list is not sorted";
+        stamp= A::stamp(object);
+        set_if_smaller(least, stamp);
+        if (!Table_cache_hints::has(A::share(object)->hints.read(),
+                                    shard.number))
+          return "a hint is clear though there is a free object";
+        in_lru++;
+      }
+      if ((stamp & ~ORDINARY) > shard.last_stamp)
+        return "a stamp is later than the last release";
     }
-    if (stamp > shard.last_stamp)
-      return "a stamp is later than the last release";
-    if (*shard.bound > (in_lru ? A::stamp(shard.lru.front()) : NONE))
+    if (*shard.bound > least)
       return "a shard publishes more than the stamp of its oldest object";
 
     for (Block *block= shard.blocks; block; block= block->next)
@@ -966,9 +992,9 @@ private:
       }
     }
     /*
-      All objects in the LRU list have a share with a slot here, those in
-      slots are in the LRU list if the numbers agree: an object has one pair
-      of links for each list.
+      All objects in the LRU lists have a share with a slot here, those in
+      slots are in an LRU list if the numbers agree: an object has one pair
+      of links for its slot, and one for its LRU list.
     */
     return in_slots == in_lru ? NULL :
            "an object is in only one of the two lists of a shard";

@@ -22,13 +22,17 @@
     the front while there are more than table_definition_cache, like a clock's
     hand: it takes those in use out of the list, and sends those that were used
     again to the end, once. A share that was flushed is not kept.
+  - A share that only scans have used (see tc_is_scan()) joins scanned_shares
+    instead. These go before the others, in the order in which they joined. One
+    that somebody else has used meanwhile moves to unused_shares when the hand
+    comes to it.
   - A share that goes is first detached from its element (element->share= NULL,
     so no thread gets it any more), then the threads that wait for that are
     woken, then the element leaves the hash (tdc_delete_share()).
 
   Locks, in the order in which they may be taken:
 
-    LOCK_unused_shares                  unused_shares and its links
+    LOCK_unused_shares                  unused_shares, scanned_shares, links
     TDC_element::LOCK_table_share       see TDC_element
     mutex of a shard (LOCK_table_cache) see table_cache_core.h
 */
@@ -55,13 +59,15 @@ static mysql_mutex_t LOCK_unused_shares;
 
 /**
   Elements whose ref_count has come down to 0, and some that are used again.
-  Front: the next to be looked at by tdc_purge().
+  Front: the next to be looked at by tdc_purge(), which looks at scanned_shares
+  first. An element is in one of them at the most.
 */
-static I_P_List<TDC_element,
-                I_P_List_adapter<TDC_element, &TDC_element::next,
-                                 &TDC_element::prev>,
-                I_P_List_null_counter,
-                I_P_List_fast_push_back<TDC_element> > unused_shares;
+typedef I_P_List<TDC_element,
+                 I_P_List_adapter<TDC_element, &TDC_element::next,
+                                  &TDC_element::prev>,
+                 I_P_List_null_counter,
+                 I_P_List_fast_push_back<TDC_element> > Unused_list;
+static Unused_list unused_shares, scanned_shares;
 #ifdef HAVE_PSI_INTERFACE
 static PSI_mutex_key key_LOCK_unused_shares, key_LOCK_table_share;
 static PSI_mutex_info tdc_mutexes[]=
@@ -125,6 +131,7 @@ static void assert_clean(TDC_element *element __attribute__((unused)))
   DBUG_ASSERT(element->all_tables.is_empty());
   DBUG_ASSERT(element->m_flush_tickets.is_empty());
   DBUG_ASSERT(!element->unused);
+  DBUG_ASSERT(!element->scanned);
   tc_assert_no_free(element);
 }
 
@@ -138,11 +145,11 @@ static void element_constructor(uchar *memory)
   mysql_mutex_init(key_LOCK_table_share, &element->LOCK_table_share,
                    MY_MUTEX_INIT_FAST);
   mysql_cond_init(key_COND_release, &element->COND_release, 0);
-  element->flushed= element->no_triggers= false;
+  element->flushed= element->no_triggers= element->only_scanned= false;
   element->share= NULL;
-  element->unused= element->used_again= false;
+  element->unused= element->scanned= element->used_again= false;
   element->ref_count= element->all_tables_refs= element->open_tables= 0;
-  element->misses= element->evictions= 0;
+  element->misses= element->scan_opens= element->evictions= 0;
   element->m_flush_tickets.empty();
   element->all_tables.empty();
   tc_init_part(element);
@@ -168,7 +175,7 @@ static void element_initializer(LF_HASH *, void *dst, const void *src)
   assert_clean(element);
   memcpy(element->m_key, key->str, key->length);
   element->m_key_length= (uint) key->length;
-  element->misses= element->evictions= 0;
+  element->misses= element->scan_opens= element->evictions= 0;
   tc_reset_part(element);
 }
 
@@ -194,7 +201,7 @@ ulong tdc_records()
 /**
   Free a share to which there is no reference, and its element.
 
-  @pre LOCK_table_share is held, and the element is not in unused_shares.
+  @pre LOCK_table_share is held, and the element is in no Unused_list.
   Unlocks.
 */
 
@@ -230,29 +237,37 @@ static void tdc_delete_share(TDC_element *element)
 }
 
 
-/** Take an element out of unused_shares, if it is there. */
+/** Take an element out of the Unused_list in which it is, if any. */
 
 static void tdc_unlink_unused(TDC_element *element)
 {
   mysql_mutex_assert_owner(&LOCK_unused_shares);
   mysql_mutex_assert_owner(&element->LOCK_table_share);
   if (element->unused)
-  {
     unused_shares.remove(element);
-    element->unused= false;
-  }
+  else if (element->scanned)
+    scanned_shares.remove(element);
+  element->unused= element->scanned= false;
 }
 
 
-/** Put an element into unused_shares, where it is not. */
+/** Put an element, which is in none of them, into an Unused_list. */
 
 static void tdc_link_unused(TDC_element *element)
 {
   mysql_mutex_assert_owner(&LOCK_unused_shares);
   mysql_mutex_assert_owner(&element->LOCK_table_share);
-  DBUG_ASSERT(!element->unused);
-  unused_shares.push_back(element);
-  element->unused= true;
+  DBUG_ASSERT(!element->unused && !element->scanned);
+  if (element->only_scanned)
+  {
+    scanned_shares.push_back(element);
+    element->scanned= true;
+  }
+  else
+  {
+    unused_shares.push_back(element);
+    element->unused= true;
+  }
   element->used_again= false;
 }
 
@@ -272,7 +287,9 @@ static bool tdc_purge_one(uint *steps)
   for (;;)
   {
     mysql_mutex_lock(&LOCK_unused_shares);
-    TDC_element *element= unused_shares.front();
+    TDC_element *element= scanned_shares.front();
+    if (!element)
+      element= unused_shares.front();
     if (!element || (steps && !*steps))
     {
       mysql_mutex_unlock(&LOCK_unused_shares);
@@ -281,7 +298,9 @@ static bool tdc_purge_one(uint *steps)
     mysql_mutex_lock(&element->LOCK_table_share);
     tdc_unlink_unused(element);
     const bool in_use= element->ref_count != 0;
-    if (!in_use && !(steps && element->used_again && !element->flushed))
+    if (!in_use &&
+        !(steps && element->used_again && !element->only_scanned &&
+          !element->flushed))
     {
       mysql_mutex_unlock(&LOCK_unused_shares);
       tdc_delete_share(element);
@@ -299,7 +318,8 @@ static bool tdc_purge_one(uint *steps)
 
 
 /**
-  Free shares that nobody uses, those first that have not been used for longest.
+  Free shares that nobody uses, those first that only scans have used, and then
+  those that have not been used for longest.
 
   @param all  true: all of them; false: some of those by which
               table_definition_cache is exceeded
@@ -422,6 +442,7 @@ static TABLE_SHARE *tdc_open_share(THD *thd, TABLE_LIST *tl, uint flags,
   share->tdc= element;
   element->share= share;
   element->flushed= element->no_triggers= false;
+  element->only_scanned= tc_is_scan(thd, tl);
   element->ref_count++;
   mysql_mutex_unlock(&element->LOCK_table_share);
   return share;
@@ -465,6 +486,7 @@ TABLE_SHARE *tdc_acquire_share(THD *thd, TABLE_LIST *tl, uint flags,
   const char *key;
   const uint key_length= get_table_def_key(tl, &key);
   const my_hash_value_type hash_value= tl->mdl_request.key.tc_hash_value();
+  const Tc_scan scan= tc_is_scan(thd, tl);
   DBUG_ENTER("tdc_acquire_share");
 
   Pins pins(thd);
@@ -504,7 +526,7 @@ TABLE_SHARE *tdc_acquire_share(THD *thd, TABLE_LIST *tl, uint flags,
 
     const bool wants_table= out_table && (flags & GTS_TABLE);
     if (wants_table &&
-        (*out_table= tc_acquire_table(thd, element, tc_is_for_schema(tl))))
+        (*out_table= tc_acquire_table(thd, element, scan)))
     {
       lf_hash_search_unpin((LF_PINS*) pins);
       DBUG_ASSERT(!(flags & GTS_NOLOCK));
@@ -537,6 +559,8 @@ TABLE_SHARE *tdc_acquire_share(THD *thd, TABLE_LIST *tl, uint flags,
     else
     {
       element->ref_count++;
+      if (!scan)
+        element->only_scanned= false;
       mysql_mutex_unlock(&element->LOCK_table_share);
       break;
     }
@@ -574,7 +598,8 @@ void tdc_release_share(TABLE_SHARE *share)
     mysql_mutex_unlock(&element->LOCK_table_share);
     DBUG_VOID_RETURN;
   }
-  if (element->unused && !element->flushed && tdc_records() <= tdc_size)
+  if ((element->unused || element->scanned) && !element->flushed &&
+      tdc_records() <= tdc_size)
   {
     element->ref_count= 0;
     element->used_again= true;
@@ -586,21 +611,26 @@ void tdc_release_share(TABLE_SHARE *share)
   /* The last reference, it seems: both locks are needed, in their order. */
   mysql_mutex_lock(&LOCK_unused_shares);
   mysql_mutex_lock(&element->LOCK_table_share);
+  const bool over= tdc_records() > tdc_size;
   if (--element->ref_count)
     mysql_cond_broadcast(&element->COND_release);
-  else if (element->flushed || tdc_records() > tdc_size)
+  else if (element->flushed ||
+           (over && (element->only_scanned || scanned_shares.is_empty())))
   {
     tdc_unlink_unused(element);
     mysql_mutex_unlock(&LOCK_unused_shares);
     tdc_delete_share(element);
     DBUG_VOID_RETURN;
   }
-  else if (element->unused)
+  else if (element->unused || element->scanned)
     element->used_again= true;
   else
     tdc_link_unused(element);
   mysql_mutex_unlock(&element->LOCK_table_share);
   mysql_mutex_unlock(&LOCK_unused_shares);
+  /* One that only scans have used goes in the place of ours. */
+  if (over)
+    tdc_purge(false);
   DBUG_VOID_RETURN;
 }
 
@@ -617,7 +647,7 @@ void tdc_remove_referenced_share(THD *thd, TABLE_SHARE *share)
   DBUG_ASSERT(thd->mdl_context.is_lock_owner(MDL_key::TABLE, share->db.str,
                                              share->table_name.str,
                                              MDL_EXCLUSIVE));
-  /* It does not come back to unused_shares while the caller has a reference. */
+  /* It does not come back to a list while the caller has a reference. */
   mysql_mutex_lock(&LOCK_unused_shares);
   mysql_mutex_lock(&element->LOCK_table_share);
   tdc_unlink_unused(element);

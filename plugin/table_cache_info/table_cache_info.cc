@@ -26,7 +26,7 @@ namespace Show {
 enum table_cache_columns
 {
   SCHEMA, NAME, ENGINE, OPEN_TABLES, IN_USE, FREE, HITS, MISSES, EVICTIONS,
-  IDLE_SECONDS
+  IDLE_SECONDS, SCAN_OPENS
 };
 
 static ST_FIELD_INFO table_cache_fields[]=
@@ -41,6 +41,7 @@ static ST_FIELD_INFO table_cache_fields[]=
   Column("MISSES",        ULonglong(20), NOT_NULL),     // had to be opened
   Column("EVICTIONS",     ULonglong(20), NOT_NULL),     // made room for others
   Column("IDLE_SECONDS",  ULonglong(20), NULLABLE),     // NULL: never used
+  Column("SCAN_OPENS",    ULonglong(20), NOT_NULL),     // of MISSES, by scans
   CEnd()
 };
 
@@ -157,6 +158,7 @@ static int store_row(THD *thd, TABLE *table, const Row *row)
   }
   else
     field[Show::IDLE_SECONDS]->set_null();
+  field[Show::SCAN_OPENS]->store(info.scan_opens, TRUE);
   return schema_table_store_record(thd, table);
 }
 

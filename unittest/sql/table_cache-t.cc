@@ -22,7 +22,6 @@
 #include <list>
 #include <set>
 #include <thread>
-#include <tuple>
 #include <vector>
 
 /* The test says on which CPU a thread runs. The clock has no ties. */
@@ -527,6 +526,62 @@ static void first_to_be_evicted_is_first()
 }
 
 
+static void those_first_to_be_evicted_go_in_the_order_of_release()
+{
+  Fixture f(4, 12, 12);
+  /* Every third is an ordinary one, and older than the others. */
+  for (bool first : { false, true })
+  {
+    for (uint i= 0; i < 12; i++)
+    {
+      if ((i % 3 != 0) != first)
+        continue;
+      Test_object *object= f.open(i);
+      object->number= i;
+      test_cpu= i;
+      f.release(object, first);
+    }
+  }
+  /* One of the first is used again as such, and becomes the last of them. */
+  Test_object *again= f.acquire(1);
+  ok(again && f.core.was_evict_first(again), "the user can see what it was");
+  f.release(again, true);
+  static const uint order[]= { 2, 4, 5, 7, 8, 10, 11, 1, 0, 3, 6, 9 };
+  bool right= true;
+  for (uint i= 0; i < 12; i++)
+  {
+    f.limit= 11 - i;
+    Test_object *victim= f.core.evict(&f.user, f.limit);
+    right&= victim && victim->number == order[i];
+    right&= !f.core.check();
+    if (victim)
+      f.close(victim);
+  }
+  ok(right, "the first of all shards go in the order of their release, "
+     "then the others");
+}
+
+
+static void who_scans_does_not_count_as_a_user()
+{
+  Fixture f(2, 1, 10);
+  ulonglong last= 1;
+  auto read= [&]() {
+    last= 0;
+    f.core.each_slot(f.shares[0]->part, [&](const Core::Slot &slot) {
+      set_if_bigger(last, slot.last_release.load());
+    });
+    return last;
+  };
+  f.release(f.open(0), true);
+  ok(read() == 0, "released first to be evicted, the share is still unused");
+  f.release(f.acquire(0));
+  ulonglong used= read();
+  f.release(f.acquire(0), true);
+  ok(used && read() == used, "and its last use is that of another");
+}
+
+
 static void use_may_exceed_the_limit()
 {
   Fixture f(4, 10, 3);
@@ -606,8 +661,8 @@ static void a_new_life_of_a_share_counts_anew()
 */
 struct Model
 {
-  /* First to be evicted or not, then by shard or not at all, then by time. */
-  typedef std::tuple<bool, uint, longlong> Key;
+  /* First to be evicted or not, then by time. */
+  typedef std::pair<bool, longlong> Key;
   struct Known
   {
     Test_object *object;
@@ -636,8 +691,7 @@ struct Model
   {
     known->shard= cpu;
     time++;
-    known->key= known->evict_first ? Key(false, cpu, -time)
-                                   : Key(true, 0, time);
+    known->key= Key(!known->evict_first, time);
     free[known->share * shards + cpu].push_front(known);
     hints[known->share]|= 1ULL << cpu;
     order.insert(std::make_pair(known->key, known));
@@ -717,7 +771,7 @@ static void random_operations(uint shards, uint shares, ulonglong operations)
   Fixture f(shards, shares, 100);
   Model model(shards, shares, 100);
   Random random(seed + shards);
-  uint max_used= 2;
+  uint max_used= 2, scans= 20;
   ulonglong done[8]= {0};
   const char *wrong= NULL;
   ulonglong i= 0;
@@ -782,7 +836,7 @@ static void random_operations(uint shards, uint shares, ulonglong operations)
         }
         else
           done[1]++;
-        known->evict_first= !random(20);
+        known->evict_first= !random(scans);
         model.used.push_back(known);
         wrong= evict();
       }
@@ -841,6 +895,7 @@ static void random_operations(uint shards, uint shares, ulonglong operations)
       model.limit= f.limit= random(8) ? random(300) : random(10);
       wrong= evict();
       done[5]++;
+      scans= random(3) ? 20 : 1 + random(3);
     }
     else
       max_used= random(10) ? random(20) : random(400);
@@ -1067,6 +1122,8 @@ int main(int argc, char **argv)
   the_usual_pair_does_not_write_hints();
   the_victim_is_the_oldest_of_all_shards();
   first_to_be_evicted_is_first();
+  those_first_to_be_evicted_go_in_the_order_of_release();
+  who_scans_does_not_count_as_a_user();
   use_may_exceed_the_limit();
   a_flushed_share_keeps_nothing();
   a_new_life_of_a_share_counts_anew();

@@ -34,8 +34,12 @@ is visited twice, and none is left out.  Between slices another thread may have
 No table is kept from being dropped by a reference, and what removes tables has
 nothing to do for this.
 
-When to stop: as before when one run has visited the tables that were in the
-list when it began (or half of them), or table_LRU is not longer than
+Which tables go first.  Those that only scans have used, such as a dump
+(tc_is_scan() in table_cache.cc): a run looks for them alone first
+(dict_table_t::used, set by ha_note_use.h), and then for all.
+
+When to stop: when one run has visited the tables that were in the list when it
+began (in its second turn perhaps half of them), or table_LRU is not longer than
 table_definition_cache.  The length is the present one, so what others load
 meanwhile counts.  Besides, a run ends after RUN_US, since the master task has
 the log to write every second, and it ends when the server shuts down.  What is
@@ -140,40 +144,47 @@ ulint dict_sys_t::evict_table_LRU(bool half) noexcept
 
   lock_cache(SRW_LOCK_CALL);
   ulonglong slice_begin= microsecond_interval_timer();
-  ulint to_visit= UT_LIST_GET_LEN(table_LRU);
-  if (half)
-    to_visit-= to_visit / 2;
-
-  for (dict_table_t *table= UT_LIST_GET_LAST(table_LRU);
-       table && to_visit && UT_LIST_GET_LEN(table_LRU) > max_tables; to_visit--)
+  for (bool used : {false, true})
   {
-    dict_table_t *const next= UT_LIST_GET_PREV(table_LRU, table);
+    ulint to_visit= UT_LIST_GET_LEN(table_LRU);
+    /* What a scan has loaded is at the head, and to pass by costs little. */
+    if (half && used)
+      to_visit-= to_visit / 2;
 
-    if (dict_table_can_be_evicted(table))
+    for (dict_table_t *table= UT_LIST_GET_LAST(table_LRU);
+         table && to_visit && UT_LIST_GET_LEN(table_LRU) > max_tables;
+         to_visit--)
     {
-      remove(table, true);
-      n_evicted++;
-    }
-    table= next;
+      dict_table_t *const next= UT_LIST_GET_PREV(table_LRU, table);
 
-    const ulonglong now= microsecond_interval_timer();
-    /* Threads that load tables queue for the latch like this one.  The more
-    tables are too many, the longer is our turn, so that they do not outrun us. */
-    const ulint excess= UT_LIST_GET_LEN(table_LRU) / std::max(max_tables,
-                                                              ulint{1});
-    if (now - slice_begin < SLICE_US * std::min(std::max(excess, ulint{1}),
-                                                MAX_LONGER) &&
-        !DBUG_IF("dict_evict_between_slices"))
-      continue;
-    place.note(table);
-    unlock_cache();
-    if (now - begin >= RUN_US || srv_shutdown_state != SRV_SHUTDOWN_NONE)
-      return n_evicted;
-    if (excess < 2 || DBUG_IF("dict_evict_between_slices"))
-      let_others();
-    lock_cache(SRW_LOCK_CALL);
-    slice_begin= microsecond_interval_timer();
-    table= place.find();
+      if ((used || !table->used) && dict_table_can_be_evicted(table))
+      {
+        remove(table, true);
+        n_evicted++;
+      }
+      table= next;
+
+      const ulonglong now= microsecond_interval_timer();
+      /* Threads that load tables queue for the latch like this one.  The more
+      tables are too many, the longer is our turn, so that they do not outrun
+      us. */
+      const ulint excess= UT_LIST_GET_LEN(table_LRU) / std::max(max_tables,
+                                                                ulint{1});
+      if (now - slice_begin < SLICE_US * std::min(std::max(excess, ulint{1}),
+                                                  MAX_LONGER) &&
+          !DBUG_IF("dict_evict_between_slices"))
+        continue;
+      place.note(table);
+      unlock_cache();
+      if (now - begin >= RUN_US || srv_shutdown_state != SRV_SHUTDOWN_NONE)
+        return n_evicted;
+      if (excess < 2 || DBUG_IF("dict_evict_between_slices"))
+        let_others();
+      lock_cache(SRW_LOCK_CALL);
+      slice_begin= microsecond_interval_timer();
+      /* Half of the time at most is for the first turn */
+      table= used || now - begin < RUN_US / 2 ? place.find() : nullptr;
+    }
   }
 
   unlock_cache();

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/**
+  @file
+  Load: a few threads open the tables of a dump, hottest first.
+
+  A table is opened like by a SELECT from it, as many instances as were open, which
+  then are free in the table cache. No privilege is asked for, as nothing of it is
+  read, and nothing locked but its name (MDL_SHARED_READ), for as long as that
+  takes.
+
+  Who waits for whom: a thread that loads waits for no metadata lock and for no
+  flush (lock_wait_timeout is 0): it skips the table. A statement that wants the
+  table exclusively waits until it is open. A thread that loads evicts nothing: it
+  ends when the caches are full. If statements began while it opened a table, it
+  pauses for as long as that took, so it is at work half of the time at most. A
+  crashed table is not repaired, which may take long, but left to those who use it.
+
+  The threads are daemons, which KILL does not reach. The shutdown kills all threads
+  with a THD, and waits for them: they end with the table that they open.
+*/
+
+#include "table_cache_dump.h"
+#include "sql_parse.h"
+#include "transaction.h"
+
+#ifdef WITH_WSREP
+#include "wsrep_mysqld.h"
+#endif
+
+/** A pause is not longer than this, in microseconds. */
+static const ulonglong MAX_PAUSE= 20000;
+/** Instances of one table at the most. */
+static const uint MAX_INSTANCES= 1024;
+
+
+/* ------------------------------------------------------------- the threads */
+
+/**
+  Make a THD for a thread of this plugin.
+
+  The caller has a THD itself, or the server is starting: the shutdown waits until
+  all are gone, so none may come when it does not wait any more.
+*/
+
+THD *dump_new_thd()
+{
+  THD *thd= new THD(next_thread_id());
+  if (!thd)
+    return NULL;
+  THD *save= current_thd;
+  set_current_thd(thd);
+  thd->system_thread= SYSTEM_THREAD_GENERIC;
+  thd->set_command(COM_DAEMON);
+  thd->security_ctx->host_or_ip= "";
+  thd->security_ctx->skip_grants();
+  thd->client_capabilities= 0;
+  my_net_init(&thd->net, NULL, thd, MYF(MY_THREAD_SPECIFIC));
+  thd->variables.lock_wait_timeout= 0;
+  thd->variables.option_bits&= ~OPTION_BIN_LOG;
+  thd->variables.tx_read_only= false;
+  thd->tx_read_only= false;
+#ifdef WITH_WSREP
+  thd->variables.wsrep_on= FALSE;
+#endif
+  thd->proc_info= "Initialized";
+  thd->set_time();
+  server_threads.insert(thd);
+  set_current_thd(save);
+  return thd;
+}
+
+
+/** The thread that runs takes this THD. */
+
+void dump_attach_thd(THD *thd)
+{
+  my_thread_init();
+  thd->reset_stack();
+  thd->store_globals();
+}
+
+
+/** The thread that runs gives up its THD. */
+
+void dump_delete_thd(THD *thd)
+{
+  server_threads.erase(thd);
+  delete thd;
+}
+
+
+/* -------------------------------------------------------------- one table */
+
+/** Is there a place in both caches for so many more? */
+
+static bool has_room(const Load *load, uint tables)
+{
+  /* Each of the other threads may be about to open a table, too. */
+  return (ulong) tc_records() + tables + load->wanted <= tc_size &&
+         tdc_records() + load->wanted <= tdc_size;
+}
+
+
+/**
+  Is this a name as metadata locks and the table definition cache have it?
+
+  With lower_case_table_names a file of another server may have others; to open a
+  table under one of these would make a second table of it.
+*/
+
+static bool is_normal(const char *name)
+{
+  char lower[4 * NAME_LEN];
+  if (!lower_case_table_names)
+    return true;
+  const size_t length= strlen(name);
+  return files_charset_info->casedn(name, length, lower, sizeof(lower)) ==
+         length && !memcmp(lower, name, length);
+}
+
+
+/**
+  Open a table, and give it back to the cache.
+
+  @return true if that is not possible
+*/
+
+static bool open_table_of(THD *thd, const Dump_entry *entry)
+{
+  const uint tables= MY_MAX(MY_MIN(entry->tables, MAX_INSTANCES), 1);
+  LEX_CSTRING db= { entry->db(), strlen(entry->db()) };
+  LEX_CSTRING name= { entry->name(), strlen(entry->name()) };
+  TABLE_LIST *list= static_cast<TABLE_LIST*>
+    (alloc_root(thd->mem_root, tables * sizeof(TABLE_LIST)));
+  uint counter;
+  bool error= !list || !is_normal(db.str) || !is_normal(name.str);
+
+  if (!error)
+  {
+    lex_start(thd);
+    thd->set_query_id(next_query_id());
+    for (uint i= 0; i < tables; i++)
+    {
+      list[i].init_one_table(&db, &name, &name, TL_READ);
+      list[i].i_s_requested_object= OPEN_TABLE_ONLY;    /* no view */
+      list[i].next_global= list[i].next_local=
+        i + 1 < tables ? &list[i + 1] : NULL;
+    }
+    error= open_tables(thd, &list, &counter, MYSQL_OPEN_IGNORE_REPAIR |
+                       MYSQL_OPEN_IGNORE_LOGGING_FORMAT);
+    trans_rollback_stmt(thd);
+    close_thread_tables(thd);
+    thd->release_transactional_locks();
+    thd->end_statement();
+    thd->cleanup_after_query();
+  }
+  thd->clear_error();
+  thd->get_stmt_da()->reset_diagnostics_area();
+  thd->get_stmt_da()->clear_warning_info(thd->query_id);
+  free_root(thd->mem_root, MYF(MY_KEEP_PREALLOC));
+  return error;
+}
+
+
+/* ---------------------------------------------------------------- the load */
+
+struct Thread_argument
+{
+  Load *load;
+  THD *thd;
+};
+
+
+static void load_entries(Load *load, THD *thd)
+{
+  for (;;)
+  {
+    const size_t i= load->next.fetch_add(1);
+    if (i >= load->dump->n || load->abort || thd->killed)
+      return;
+    const Dump_entry *entry= load->dump->entries + i;
+    if (!has_room(load, MY_MIN(entry->tables, MAX_INSTANCES)))
+    {
+      load->full= true;
+      return;
+    }
+    thd->proc_info= "Loading the table cache";
+    DBUG_EXECUTE_IF("table_cache_load_slow",
+                    dump_load_pause(load, thd, 100000););
+    const query_id_t queries= get_query_id();
+    const ulonglong begin= microsecond_interval_timer();
+    if (!open_table_of(thd, entry))
+      load->opened++;
+    else if (!thd->killed)
+      load->skipped++;
+    /* Each of the threads that load counts as well. */
+    if (get_query_id() - queries > load->wanted)
+      dump_load_pause(load, thd,
+                      MY_MIN(microsecond_interval_timer() - begin, MAX_PAUSE));
+  }
+}
+
+
+static void *load_thread(void *arg)
+{
+  Thread_argument argument= *static_cast<Thread_argument*>(arg);
+  Load *load= argument.load;
+  THD *thd= argument.thd;
+
+  my_free(arg);
+  dump_attach_thd(thd);
+  load_entries(load, thd);
+  /* Not complete; see run_daemon() */
+  if (thd->killed)
+    load->abort= true;
+  dump_delete_thd(thd);
+  load->running--;
+  dump_load_thread_ends();
+  my_thread_end();
+  return NULL;
+}
+
+
+/**
+  Start as many of these threads as can be had.
+
+  @return true if there is none
+*/
+
+bool Load::start(const Dump *dump_arg, uint threads_arg)
+{
+  dump= dump_arg;
+  next= opened= skipped= 0;
+  abort= full= false;
+  threads= 0;
+  wanted= threads_arg;
+  running= 0;
+  begin= microsecond_interval_timer();
+  for (uint i= 0; i < threads_arg; i++)
+  {
+    Thread_argument *argument= static_cast<Thread_argument*>
+      (my_malloc(PSI_NOT_INSTRUMENTED, sizeof(*argument), MYF(0)));
+    if (!argument)
+      break;
+    argument->load= this;
+    if ((argument->thd= dump_new_thd()))
+    {
+      running++;
+      if (!mysql_thread_create(0, &ids[threads], NULL, load_thread, argument))
+      {
+        threads++;
+        continue;
+      }
+      running--;
+      server_threads.erase(argument->thd);
+      delete argument->thd;
+    }
+    my_free(argument);
+    break;
+  }
+  return !threads;
+}
+
+
+/** Wait until all threads have ended. */
+
+void Load::join()
+{
+  for (uint i= 0; i < threads; i++)
+    pthread_join(ids[i], NULL);
+  threads= 0;
+}

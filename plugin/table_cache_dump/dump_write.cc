@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/**
+  @file
+  Write and read the dump of the table cache.
+
+  Only the daemon thread does either. A definition is read under its
+  LOCK_table_share, one at a time, and nothing of the table cache is locked, so a
+  dump stops nobody; see tc_get_share_info(). The text is made in memory and
+  written when the walk is over: to a temporary file, which is synced and then
+  renamed. So the file is complete or that of before, whenever the server ends.
+
+  What is in the dump: tables of which an instance is open, or was used since their
+  definition was read; not those that only scans have used (tc_is_scan()), views,
+  and tables of INFORMATION_SCHEMA and PERFORMANCE_SCHEMA.
+*/
+
+#include "table_cache_dump.h"
+#include <my_dir.h>
+#include <algorithm>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#ifndef O_NOFOLLOW
+#define O_NOFOLLOW 0
+#endif
+
+
+/* --------------------------------------------------------- what is cached */
+
+struct Collected
+{
+  THD *thd;
+  const Dump *loaded;
+  MEM_ROOT root;                        /* holds the keys */
+  DYNAMIC_ARRAY entries;
+  ulonglong seconds_since_load;
+};
+
+
+/**
+  A table that was loaded, and nobody has used since: what the file said still
+  holds, but for the time that has gone by.
+*/
+
+static void keep_what_was_known(const Collected *all, const TC_share_info *info,
+                                Dump_entry *entry)
+{
+  const Dump_entry *before= all->loaded->find((const uchar*) entry->key,
+                                              entry->key_length);
+  if (!before || info->hits || info->in_use || info->misses > before->tables)
+    return;
+  entry->uses= before->uses;
+  entry->idle_seconds= before->idle_seconds + all->seconds_since_load;
+}
+
+
+static my_bool collect(void *arg, void *all_arg)
+{
+  TDC_element *element= static_cast<TDC_element*>(arg);
+  Collected *all= static_cast<Collected*>(all_arg);
+  TC_share_info info;
+
+  mysql_mutex_lock(&element->LOCK_table_share);
+  const TABLE_SHARE *share= element->share;
+  const bool wanted= share && !share->is_view && !element->flushed &&
+    share->table_category < TABLE_CATEGORY_INFORMATION;
+  if (wanted)
+    tc_get_share_info(element, &info);
+  mysql_mutex_unlock(&element->LOCK_table_share);
+  if (!wanted || info.only_scanned ||
+      !(info.open || (info.ever_used && info.hits)))
+    return FALSE;
+
+  Dump_entry entry;
+  const size_t length= element->m_key_length;
+  const char *key= (const char*) element->m_key;
+  const size_t db_length= strlen(key);
+  if (!dump_name_is_valid(key, db_length) ||
+      !dump_name_is_valid(key + db_length + 1, length - db_length - 2))
+    return FALSE;
+  if (!(entry.key= (const char*) memdup_root(&all->root, key, length)))
+    return TRUE;
+  entry.key_length= (uint) length;
+  entry.tables= MY_MAX(info.open, 1);
+  entry.uses= info.hits + info.misses -
+              MY_MIN(info.scan_opens, info.misses);
+  entry.idle_seconds= info.idle_seconds;
+  keep_what_was_known(all, &info, &entry);
+  return insert_dynamic(&all->entries, &entry);
+}
+
+
+static bool is_hotter(const Dump_entry &a, const Dump_entry &b)
+{
+  const double heat_a= a.heat(), heat_b= b.heat();
+  return heat_a != heat_b ? heat_a > heat_b :
+         a.idle_seconds < b.idle_seconds;
+}
+
+
+/** Make the text of what is cached. @return true if out of memory */
+
+static bool make_text(THD *thd, const Dump *loaded, DYNAMIC_STRING *lines,
+                      ulong *tables)
+{
+  Collected all;
+  all.thd= thd;
+  all.loaded= loaded;
+  all.seconds_since_load= loaded->n ? (microsecond_interval_timer() -
+                                       loaded->read_at) / 1000000 : 0;
+  init_alloc_root(PSI_NOT_INSTRUMENTED, &all.root, 65536, 0, MYF(0));
+  my_init_dynamic_array(PSI_NOT_INSTRUMENTED, &all.entries, sizeof(Dump_entry),
+                        1024, 65536, MYF(0));
+  bool error= tdc_iterate(thd, collect, &all, true) != 0;
+  if (!error)
+  {
+    Dump_entry *entry= dynamic_element(&all.entries, 0, Dump_entry*);
+    *tables= (ulong) all.entries.elements;
+    std::sort(entry, entry + *tables, is_hotter);
+    for (ulong i= 0; i < *tables && !error; i++)
+      error= dump_add(lines, entry + i);
+  }
+  delete_dynamic(&all.entries);
+  free_root(&all.root, MYF(0));
+  return error;
+}
+
+
+/* --------------------------------------------------------------- the file */
+
+static void path_of(char *path, const char *name)
+{
+  fn_format(path, name, mysql_real_data_home, "",
+            MY_REPLACE_DIR | MY_UNPACK_FILENAME | MY_SAFE_PATH);
+}
+
+
+/** @return NULL, or what has failed; then errno is in my_errno */
+
+static const char *write_text(const char *path, const DYNAMIC_STRING *lines,
+                              ulong tables)
+{
+  char header[DUMP_HEADER];
+  const size_t header_length= dump_header(header, lines, tables);
+  /* Nothing that stands there under this name is written to. */
+  my_delete(path, MYF(0));
+  File file= my_create(path, S_IRUSR | S_IWUSR,
+                       O_WRONLY | O_EXCL | O_NOFOLLOW, MYF(0));
+  if (file < 0)
+    return "cannot create";
+  const char *error= NULL;
+  DBUG_EXECUTE_IF("table_cache_dump_crash",
+                  my_write(file, (uchar*) header, header_length, MYF(MY_NABP));
+                  DBUG_SUICIDE(););
+  if (my_write(file, (uchar*) header, header_length, MYF(MY_NABP)) ||
+      my_write(file, (uchar*) lines->str, lines->length, MYF(MY_NABP)) ||
+      DBUG_IF("table_cache_dump_disk_full"))
+    error= "cannot write";
+  else if (my_sync(file, MYF(0)))
+    error= "cannot sync";
+  const int saved= my_errno;
+  if (my_close(file, MYF(0)) && !error)
+    return "cannot close";
+  my_errno= saved;
+  return error;
+}
+
+
+/**
+  Write the dump.
+
+  @param loaded       what was loaded before
+  @param[out] tables  how many are in it
+
+  @return NULL, or what has failed; then the file is that of before
+*/
+
+const char *dump_write(THD *thd, const Dump *loaded, ulong *tables)
+{
+  char path[FN_REFLEN], temporary[FN_REFLEN];
+  DYNAMIC_STRING lines;
+  const char *error;
+
+  *tables= 0;
+  my_errno= 0;
+  path_of(path, dump_file_name);
+  path_of(temporary, dump_temporary_name);
+  if (init_dynamic_string(&lines, "", 65536, 1048576))
+    return "out of memory";
+  if (make_text(thd, loaded, &lines, tables))
+    error= "out of memory";
+  else if ((error= write_text(temporary, &lines, *tables)) ||
+           (my_rename(temporary, path, MYF(0)) && (error= "cannot rename")))
+  {
+    const int saved= my_errno;
+    my_delete(temporary, MYF(0));
+    my_errno= saved;
+  }
+  else
+    my_sync_dir(mysql_real_data_home, MYF(0));
+  dynstr_free(&lines);
+  return error;
+}
+
+
+static const uchar *entry_key(const void *arg, size_t *length, my_bool)
+{
+  const Dump_entry *entry= static_cast<const Dump_entry*>(arg);
+  *length= entry->key_length;
+  return (const uchar*) entry->key;
+}
+
+
+/**
+  Read the file.
+
+  @param[out] missing  there is none
+
+  @return NULL, or what is wrong; then nothing was read
+*/
+
+const char *Dump::read(bool *missing)
+{
+  char path[FN_REFLEN];
+  MY_STAT stat;
+  const char *error= NULL;
+
+  text= NULL;
+  entries= NULL;
+  n= 0;
+  *missing= false;
+  path_of(path, dump_file_name);
+  File file= my_open(path, O_RDONLY | O_NOFOLLOW, MYF(0));
+  if (file < 0)
+  {
+    *missing= my_errno == ENOENT;
+    return "cannot be opened";
+  }
+  if (my_fstat(file, &stat, MYF(0)) || !MY_S_ISREG(stat.st_mode))
+    error= "is not a file";
+  else if (!(text= static_cast<char*>
+             (my_malloc(PSI_NOT_INSTRUMENTED, (size_t) stat.st_size + 1,
+                        MYF(0)))))
+    error= "does not fit into memory";
+  else if (my_read(file, (uchar*) text, (size_t) stat.st_size, MYF(MY_NABP)))
+    error= "cannot be read";
+  my_close(file, MYF(0));
+  if (!error)
+    error= dump_parse(text, (size_t) stat.st_size, &entries, &n);
+  read_at= microsecond_interval_timer();
+  if (!error && n)
+  {
+    my_hash_init(PSI_NOT_INSTRUMENTED, &by_key, &my_charset_bin, (ulong) n, 0, 0,
+                 entry_key, 0, 0);
+    for (size_t i= 0; i < n && !error; i++)
+    {
+      if (my_hash_insert(&by_key, (uchar*) (entries + i)))
+        error= "does not fit into memory";
+    }
+    if (error)
+      my_hash_free(&by_key);
+  }
+  if (error)
+  {
+    n= 0;
+    my_free(entries);
+    my_free(text);
+    entries= NULL;
+    text= NULL;
+  }
+  return error;
+}
+
+
+/** @return what was read of this table, or NULL */
+
+const Dump_entry *Dump::find(const uchar *key, uint length) const
+{
+  if (!n)
+    return NULL;
+  return (const Dump_entry*) my_hash_search(const_cast<HASH*>(&by_key), key,
+                                            length);
+}
+
+
+void Dump::destroy()
+{
+  if (n)
+    my_hash_free(&by_key);
+  my_free(entries);
+  my_free(text);
+  entries= NULL;
+  text= NULL;
+  n= 0;
+}

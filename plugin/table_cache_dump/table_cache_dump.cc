@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/**
+  @file
+  A restarted server has its working set again: which tables are open is written to
+  a file when the server shuts down, every few minutes, and on demand, and they are
+  opened when it has started, or on demand.
+
+  The library has two plugins, so that the names of their variables are those that
+  people know from InnoDB's buffer pool: table_cache_dump_* and table_cache_load_*.
+  They share a daemon thread, which runs while one of them is there.
+
+  Threads. The daemon thread alone writes and reads the file (dump_write.cc), starts
+  and joins the threads that load (dump_load.cc), and owns what the two need. Users
+  only leave a request. All these threads have a THD: the server waits for them
+  when it shuts down. It kills them first, before it closes any table, and then the
+  daemon thread writes the last dump. A load that was not complete then is not
+  followed by a dump: the file of before is better.
+
+  Locks. 'mutex' protects what is requested and the texts of the status variables.
+  It is the innermost lock: nothing is locked, opened or allocated by a thread that
+  holds it. LOCK_global_system_variables may be held when it is taken.
+*/
+
+#include "table_cache_dump.h"
+#include "log.h"
+#include "mysqld.h"
+
+/** Bits of what is requested. */
+enum { DUMP= 1, LOAD= 2, LOAD_WHEN_STARTED= 4 };
+
+static mysql_mutex_t mutex;
+static mysql_cond_t cond;
+/* Protected by mutex */
+static uint requests;
+static bool stop, abort_load, loading;
+static char dump_text[256], load_text[256];
+
+/* Which of the plugins are there; changed by INSTALL and UNINSTALL only */
+static uint plugins;
+static pthread_t daemon_id;
+/* Nor do the mutex and what it protects exist without: not with --bootstrap */
+static bool daemon_runs;
+
+/* The daemon thread's; others look at a load while 'loading' is set */
+static Dump dump;
+static Load load;
+
+static my_bool dump_at_shutdown, dump_now, load_at_startup, load_now, load_abort;
+static uint dump_interval, load_threads;
+
+
+/* ------------------------------------------------------------------ texts */
+
+/** Set the text of a status variable, and write it to the error log. */
+
+static void tell(char *text, bool to_log, bool is_error, const char *format, ...)
+{
+  char buff[sizeof(dump_text)];
+  va_list args;
+  va_start(args, format);
+  my_vsnprintf(buff, sizeof(buff), format, args);
+  va_end(args);
+  mysql_mutex_lock(&mutex);
+  strmake(text, buff, sizeof(buff) - 1);
+  mysql_mutex_unlock(&mutex);
+  if (is_error)
+    sql_print_error("Table cache: %s", buff);
+  else if (to_log)
+    sql_print_information("Table cache: %s", buff);
+}
+
+
+static int show_text(SHOW_VAR *var, void *buff, const char *text)
+{
+  var->type= SHOW_CHAR;
+  var->value= static_cast<char*>(buff);
+  *static_cast<char*>(buff)= 0;
+  if (!daemon_runs)
+    return 0;
+  mysql_mutex_lock(&mutex);
+  strmake(static_cast<char*>(buff), text, sizeof(dump_text) - 1);
+  mysql_mutex_unlock(&mutex);
+  return 0;
+}
+
+
+static int show_dump_status(MYSQL_THD, SHOW_VAR *var, void *buff,
+                            system_status_var *, enum enum_var_type)
+{
+  return show_text(var, buff, dump_text);
+}
+
+
+static int show_load_status(MYSQL_THD, SHOW_VAR *var, void *buff,
+                            system_status_var *, enum enum_var_type)
+{
+  show_text(var, buff, load_text);
+  if (!daemon_runs)
+    return 0;
+  mysql_mutex_lock(&mutex);
+  if (loading)
+    my_snprintf(static_cast<char*>(buff), sizeof(load_text),
+                "Loading: %llu of %llu tables opened, %llu skipped",
+                (ulonglong) load.opened, (ulonglong) load.dump->n,
+                (ulonglong) load.skipped);
+  mysql_mutex_unlock(&mutex);
+  return 0;
+}
+
+
+/* ------------------------------------------------------ the daemon thread */
+
+static void do_dump(THD *thd, const char *why, bool to_log)
+{
+  ulong tables;
+  if (to_log)
+    tell(dump_text, true, false, "dumping %s", why);
+  if (const char *error= dump_write(thd, &dump, &tables))
+    tell(dump_text, true, true, "not dumped: %s '%s' (error %d)", error,
+         dump_file_name, my_errno);
+  else
+    tell(dump_text, to_log, false, "dumped %lu tables to '%s'", tables,
+         dump_file_name);
+}
+
+
+/** Read the file, and start to load. */
+
+static void begin_load()
+{
+  bool missing;
+  dump.destroy();
+  if (const char *error= dump.read(&missing))
+  {
+    if (missing)
+      tell(load_text, true, false, "not loaded: there is no file '%s'",
+           dump_file_name);
+    else
+      tell(load_text, true, true, "not loaded: '%s' %s", dump_file_name, error);
+    return;
+  }
+  tell(load_text, true, false, "loading %llu tables from '%s'",
+       (ulonglong) dump.n, dump_file_name);
+  if (load.start(&dump, MY_MIN(load_threads, Load::MAX_THREADS)))
+  {
+    tell(load_text, true, true, "not loaded: cannot start a thread");
+    return;
+  }
+  mysql_mutex_lock(&mutex);
+  loading= true;
+  abort_load= false;
+  mysql_mutex_unlock(&mutex);
+}
+
+
+/** The threads that load have ended, or shall end now. */
+
+static void end_load(bool now)
+{
+  if (now)
+    load.abort= true;
+  mysql_mutex_lock(&mutex);
+  if (now)
+    mysql_cond_broadcast(&cond);
+  mysql_mutex_unlock(&mutex);
+  load.join();
+  mysql_mutex_lock(&mutex);
+  loading= false;
+  mysql_mutex_unlock(&mutex);
+  const ulonglong ms= (microsecond_interval_timer() - load.begin) / 1000;
+  tell(load_text, true, false,
+       "%s: %llu of %llu tables opened in %llu.%03llu s; "
+       "%llu that are gone, locked or cannot be opened were skipped%s",
+       load.abort ? "load aborted" : "loaded", (ulonglong) load.opened,
+       (ulonglong) dump.n, ms / 1000, ms % 1000, (ulonglong) load.skipped,
+       load.full ? "; table_open_cache or table_definition_cache is full" : "");
+}
+
+
+/**
+  Wait until something is requested, or time has come to dump or to look again.
+
+  @param seconds  not longer than this
+  @return what is requested
+*/
+
+static uint wait_for_request(THD *thd, double seconds)
+{
+  static PSI_stage_info stage= { 0, "Waiting to dump or load the table cache",
+                                 0 };
+  struct timespec until;
+  PSI_stage_info old_stage;
+  uint requested;
+
+  set_timespec_nsec(until, (ulonglong) (seconds * 1e9));
+  mysql_mutex_lock(&mutex);
+  thd->ENTER_COND(&cond, &mutex, &stage, &old_stage);
+  while (!requests && !stop && !abort_load && !thd->killed &&
+         !(loading && !load.running))
+  {
+    if (mysql_cond_timedwait(&cond, &mutex, &until))
+      break;
+  }
+  requested= requests;
+  requests= 0;
+  thd->EXIT_COND(&old_stage);
+  return requested;
+}
+
+
+static bool must_end()
+{
+  mysql_mutex_lock(&mutex);
+  const bool ends= stop;
+  mysql_mutex_unlock(&mutex);
+  return ends || abort_loop;
+}
+
+
+static void run_daemon(THD *thd)
+{
+  bool incomplete= false, load_waits= false;
+  ulonglong last_dump= microsecond_interval_timer();
+
+  while (!must_end())
+  {
+    uint requested= wait_for_request(thd, load_waits ? 0.02 : 1);
+    if (must_end())
+      break;
+
+    mysql_mutex_lock(&mutex);
+    const bool ends= loading && (abort_load || !load.running);
+    const bool now= abort_load;
+    abort_load= false;
+    mysql_mutex_unlock(&mutex);
+    if (ends)
+      end_load(now);
+
+    if (requested & LOAD_WHEN_STARTED)
+      load_waits= true;
+    if (load_waits && mysqld_server_started)
+    {
+      load_waits= false;
+      requested|= LOAD;
+    }
+    if (requested & DUMP)
+      do_dump(thd, "as requested", true);
+    if ((requested & LOAD) && !loading)
+      begin_load();
+
+    const ulonglong now_us= microsecond_interval_timer();
+    if (load_waits || loading || !dump_interval)
+      last_dump= now_us;
+    else if (now_us - last_dump >= dump_interval * 1000000ULL)
+    {
+      do_dump(thd, "", false);
+      last_dump= microsecond_interval_timer();
+    }
+  }
+
+  if (loading)
+  {
+    /* A thread that was killed notes that before it is not counted any more. */
+    incomplete= load.running || load.abort;
+    end_load(true);
+  }
+  incomplete|= load_waits;
+  if (abort_loop && (plugins & DUMP) && dump_at_shutdown)
+  {
+    if (incomplete)
+      tell(dump_text, true, false,
+           "not dumped, as loading was not complete; '%s' is kept",
+           dump_file_name);
+    else
+    {
+      /* The shutdown has killed it, so as to wake it up. */
+      thd->reset_killed();
+      do_dump(thd, "at shutdown", true);
+    }
+  }
+}
+
+
+static void *daemon_thread(void *arg)
+{
+  THD *thd= static_cast<THD*>(arg);
+  dump_attach_thd(thd);
+  run_daemon(thd);
+  dump.destroy();
+  dump_delete_thd(thd);
+  my_thread_end();
+  return NULL;
+}
+
+
+/* A thread that loads has ended; it has counted that itself. */
+
+void dump_load_thread_ends()
+{
+  mysql_mutex_lock(&mutex);
+  mysql_cond_broadcast(&cond);
+  mysql_mutex_unlock(&mutex);
+}
+
+
+/** A thread that loads pauses, unless the load is to end. */
+
+void dump_load_pause(Load *load, THD *thd, ulonglong microseconds)
+{
+  struct timespec until;
+  set_timespec_nsec(until, microseconds * 1000);
+  mysql_mutex_lock(&mutex);
+  while (!load->abort && !thd->killed && !stop && !abort_load)
+  {
+    if (mysql_cond_timedwait(&cond, &mutex, &until))
+      break;
+  }
+  mysql_mutex_unlock(&mutex);
+}
+
+
+/* ------------------------------------------------------------- the plugins */
+
+static void request(uint what)
+{
+  if (!daemon_runs)
+    return;
+  mysql_mutex_lock(&mutex);
+  requests|= what;
+  /* Who has asked for it does not take an earlier one for it. */
+  if (what & DUMP)
+    strmov(dump_text, "requested");
+  if ((what & LOAD) && !loading)
+    strmov(load_text, "requested");
+  mysql_cond_broadcast(&cond);
+  mysql_mutex_unlock(&mutex);
+}
+
+
+static void set_dump_now(MYSQL_THD, st_mysql_sys_var *, void *, const void *value)
+{
+  if (*static_cast<const my_bool*>(value))
+    request(DUMP);
+}
+
+
+static void set_load_now(MYSQL_THD, st_mysql_sys_var *, void *, const void *value)
+{
+  if (*static_cast<const my_bool*>(value))
+    request(LOAD);
+}
+
+
+static void set_load_abort(MYSQL_THD, st_mysql_sys_var *, void *,
+                           const void *value)
+{
+  if (!*static_cast<const my_bool*>(value) || !daemon_runs)
+    return;
+  mysql_mutex_lock(&mutex);
+  if (loading)
+  {
+    abort_load= true;
+    mysql_cond_broadcast(&cond);
+  }
+  mysql_mutex_unlock(&mutex);
+}
+
+
+static int stop_daemon()
+{
+  if (!daemon_runs)
+    return 0;
+  mysql_mutex_lock(&mutex);
+  stop= true;
+  mysql_cond_broadcast(&cond);
+  mysql_mutex_unlock(&mutex);
+  pthread_join(daemon_id, NULL);
+  daemon_runs= false;
+  mysql_mutex_destroy(&mutex);
+  mysql_cond_destroy(&cond);
+  return 0;
+}
+
+
+/** The first of the two plugins starts the thread. */
+
+static int init_plugin(uint which)
+{
+  if (!daemon_runs)
+  {
+    mysql_mutex_init(0, &mutex, MY_MUTEX_INIT_FAST);
+    mysql_cond_init(0, &cond, NULL);
+    requests= 0;
+    stop= abort_load= loading= false;
+    strmov(dump_text, "not dumped yet");
+    strmov(load_text, "not loaded yet");
+    THD *thd= dump_new_thd();
+    if (thd && !mysql_thread_create(0, &daemon_id, NULL, daemon_thread, thd))
+      daemon_runs= true;
+    else
+    {
+      if (thd)
+        dump_delete_thd(thd);
+      mysql_mutex_destroy(&mutex);
+      mysql_cond_destroy(&cond);
+      return 1;
+    }
+  }
+  plugins|= which;
+  return 0;
+}
+
+
+/** The last one stops it. */
+
+static int deinit_plugin(uint which)
+{
+  plugins&= ~which;
+  if (!plugins)
+    return stop_daemon();
+  if (which == LOAD)
+  {
+    /* What runs is aborted soon; the code stays while the other one is there. */
+    mysql_mutex_lock(&mutex);
+    abort_load= loading;
+    mysql_cond_broadcast(&cond);
+    mysql_mutex_unlock(&mutex);
+  }
+  return 0;
+}
+
+
+static int init_dump(void *) { return opt_bootstrap ? 0 : init_plugin(DUMP); }
+static int deinit_dump(void *)
+{ return opt_bootstrap ? 0 : deinit_plugin(DUMP); }
+
+static int init_load(void *)
+{
+  if (opt_bootstrap)
+    return 0;
+  if (init_plugin(LOAD))
+    return 1;
+  if (load_at_startup && !mysqld_server_started)
+    request(LOAD_WHEN_STARTED);
+  return 0;
+}
+
+static int deinit_load(void *)
+{ return opt_bootstrap ? 0 : deinit_plugin(LOAD); }
+
+
+static MYSQL_SYSVAR_BOOL(at_shutdown, dump_at_shutdown, PLUGIN_VAR_RQCMDARG,
+  "Write which tables are open to the file table_cache.dump at shutdown",
+  NULL, NULL, TRUE);
+static MYSQL_SYSVAR_BOOL(now, dump_now, PLUGIN_VAR_RQCMDARG,
+  "Write which tables are open to the file table_cache.dump now",
+  NULL, set_dump_now, FALSE);
+static MYSQL_SYSVAR_UINT(interval, dump_interval, PLUGIN_VAR_RQCMDARG,
+  "Write which tables are open every so many seconds, so that a crash does not "
+  "lose it; 0: do not", NULL, NULL, 600, 0, 365 * 86400, 0);
+
+static struct st_mysql_sys_var *dump_variables[]=
+{ MYSQL_SYSVAR(at_shutdown), MYSQL_SYSVAR(now), MYSQL_SYSVAR(interval), NULL };
+
+static MYSQL_SYSVAR_BOOL(at_startup, load_at_startup,
+  PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
+  "Open the tables of the file table_cache.dump when the server has started",
+  NULL, NULL, TRUE);
+namespace load_plugin                   /* It has a variable "now", too */
+{
+static MYSQL_SYSVAR_BOOL(now, load_now, PLUGIN_VAR_RQCMDARG,
+  "Open the tables of the file table_cache.dump now",
+  NULL, set_load_now, FALSE);
+static MYSQL_SYSVAR_BOOL(abort, load_abort, PLUGIN_VAR_RQCMDARG,
+  "Stop to open the tables of the file table_cache.dump",
+  NULL, set_load_abort, FALSE);
+static MYSQL_SYSVAR_UINT(threads, load_threads, PLUGIN_VAR_RQCMDARG,
+  "How many threads open the tables of the file table_cache.dump",
+  NULL, NULL, 4, 1, Load::MAX_THREADS, 0);
+
+static struct st_mysql_sys_var *variables[]=
+{
+  MYSQL_SYSVAR(at_startup), MYSQL_SYSVAR(now), MYSQL_SYSVAR(abort),
+  MYSQL_SYSVAR(threads), NULL
+};
+}
+
+static SHOW_VAR dump_status[]=
+{
+  { "Table_cache_dump_status", (char*) show_dump_status, SHOW_SIMPLE_FUNC },
+  { NULL, NULL, SHOW_LONG }
+};
+
+static SHOW_VAR load_status[]=
+{
+  { "Table_cache_load_status", (char*) show_load_status, SHOW_SIMPLE_FUNC },
+  { NULL, NULL, SHOW_LONG }
+};
+
+static struct st_mysql_daemon daemon_info= { MYSQL_DAEMON_INTERFACE_VERSION };
+
+maria_declare_plugin(table_cache_dump)
+{
+  MYSQL_DAEMON_PLUGIN,
+  &daemon_info,
+  "TABLE_CACHE_DUMP",
+  "Table cache patch set",
+  "Writes which tables are open to a file",
+  PLUGIN_LICENSE_GPL,
+  init_dump,
+  deinit_dump,
+  0x0100,
+  dump_status,
+  dump_variables,
+  "1.0",
+  MariaDB_PLUGIN_MATURITY_STABLE
+},
+{
+  MYSQL_DAEMON_PLUGIN,
+  &daemon_info,
+  "TABLE_CACHE_LOAD",
+  "Table cache patch set",
+  "Opens the tables that were open before the server was restarted",
+  PLUGIN_LICENSE_GPL,
+  init_load,
+  deinit_load,
+  0x0100,
+  load_status,
+  load_plugin::variables,
+  "1.0",
+  MariaDB_PLUGIN_MATURITY_STABLE
+}
+maria_declare_plugin_end;

@@ -1,0 +1,77 @@
+#ifndef TABLE_CACHE_DUMP_INCLUDED
+#define TABLE_CACHE_DUMP_INCLUDED
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/**
+  @file
+  What the parts of the plugin know of each other; see table_cache_dump.cc.
+*/
+
+#define MYSQL_SERVER 1
+#include <my_global.h>
+#include "mysql_version.h"
+#include "mysql/plugin.h"
+#include "sql_class.h"
+#include "sql_base.h"
+#include "dump_file.h"
+
+/** The file, in the data directory, and its name while it is written. */
+static const char dump_file_name[]= "table_cache.dump";
+static const char dump_temporary_name[]= "table_cache.dump.tmp";
+
+
+/** A text that was read, and its tables. It does not change until destroy(). */
+
+struct Dump
+{
+  char *text;
+  Dump_entry *entries;
+  size_t n;
+  HASH by_key;
+  /** When it was read, in microseconds. */
+  ulonglong read_at;
+
+  const char *read(bool *missing);
+  const Dump_entry *find(const uchar *key, uint length) const;
+  void destroy();
+};
+
+const char *dump_write(THD *thd, const Dump *loaded, ulong *tables);
+
+
+/**
+  A run of the threads that load.
+
+  The daemon thread starts and joins them, and owns this. They take the next
+  entry each by an atomic addition, so an entry is loaded by one of them.
+*/
+
+struct Load
+{
+  static constexpr uint MAX_THREADS= 32;
+
+  const Dump *dump;
+  /** The next entry; how many have been opened, and how many could not be. */
+  std::atomic<size_t> next, opened, skipped;
+  /** To end before all is loaded; the caches were full; threads that run. */
+  std::atomic<bool> abort, full;
+  std::atomic<uint> running;
+  /** Threads to be joined, and how many there were to be. */
+  uint threads, wanted;
+  pthread_t ids[MAX_THREADS];
+  ulonglong begin;
+
+  bool start(const Dump *dump, uint threads);
+  void join();
+};
+
+/** Called by the threads that load. */
+void dump_load_thread_ends();
+void dump_load_pause(Load *load, THD *thd, ulonglong microseconds);
+
+/** The THD of a thread of this plugin, which SHOW PROCESSLIST shows. */
+THD *dump_new_thd();
+void dump_attach_thd(THD *thd);
+void dump_delete_thd(THD *thd);
+
+#endif /* TABLE_CACHE_DUMP_INCLUDED */

@@ -1,0 +1,384 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""
+Does the working set stay in the caches?  Measurements that print JSON:
+
+    working_set_stays.py --stock TREE --patched TREE --data DIR dump|crawl|restart
+
+TREE is a directory with source/ and release/, DIR is for the data.
+
+dump     20,000 tables in 100 databases; 8 connections use 1,000 of them while
+         mariadb-dump --all-databases runs, then mariadb-check --all-databases.
+         table_open_cache and table_definition_cache are 2,000.
+crawl    16 connections select from tables by Zipf's law, and a part of the
+         statements is a crawler's, which selects from each table in turn:
+         misses for 1,000 statements of the others.
+restart  Seconds from the first connection until 90 % of the rate before the
+         restart, and latencies, with and without table_cache_dump.
+"""
+
+import argparse
+import bisect
+import itertools
+import json
+import multiprocessing
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+import time
+
+from benchlib import wire
+from benchlib.servers import Server
+from benchlib.statistics import percentile
+
+DATABASES = 100
+PREFIX = "tc_stays_"
+
+
+def table(number):
+    """Neighbours in number are in different databases."""
+    return f"{PREFIX}{number % DATABASES}.t{number // DATABASES}"
+
+
+def select(number, words=""):
+    return f"SELECT {words} b FROM {table(number)} WHERE a=1"
+
+
+def zipf(tables):
+    """The sums of the weights 1/(i+1)."""
+    return list(itertools.accumulate(1 / (i + 1) for i in range(tables)))
+
+
+def order(tables):
+    """Tables in the order of their popularity, which is one of chance."""
+    numbers = list(range(tables))
+    random.Random(22).shuffle(numbers)
+    return numbers
+
+
+def server_of(options, variant, engine, *more):
+    tree = pathlib.Path(getattr(options, variant)).resolve()
+    return Server(tree, pathlib.Path(options.data).resolve() /
+                  f"{engine}-{options.tables}",
+                  ["--open-files-limit=1048576", "--max-connections=200",
+                   "--innodb-buffer-pool-size=2G", "--innodb-flush-method=fsync",
+                   "--innodb-buffer-pool-load-at-startup=0",
+                   "--innodb-buffer-pool-dump-at-shutdown=0",
+                   "--innodb-open-files=10000", "--innodb-log-file-size=512M",
+                   "--innodb-stats-auto-recalc=0",
+                   f"--plugin-dir={tree}/release/plugins", *more], variant)
+
+
+def create(options, engine):
+    server = server_of(options, "stock", engine,
+                       "--innodb-flush-log-at-trx-commit=0", "--sync-frm=0",
+                       "--skip-innodb-doublewrite", "--debug-no-sync")
+    if (server.datadir / "ready").exists():
+        return
+    shutil.rmtree(server.datadir, ignore_errors=True)
+    server.start()
+    for name in range(DATABASES):
+        server.sql(f"CREATE DATABASE {PREFIX}{name}")
+        server.sql("".join(
+            f"CREATE TABLE {table(number)} (a INT PRIMARY KEY, b VARCHAR(100),"
+            f" c DATETIME, KEY (c, b)) ENGINE={engine};\n"
+            f"INSERT INTO {table(number)} VALUES (1,'one',NOW()),"
+            "(2,'two',NOW());\n"
+            for number in range(name, options.tables, DATABASES)))
+    server.stop()
+    (server.datadir / "ready").touch()
+
+
+def session_status(session):
+    rows = session.query("SHOW SESSION STATUS WHERE Variable_name IN ("
+                         "'Table_open_cache_misses',"
+                         "'Opened_table_definitions')")
+    found = {name.decode(): int(value) for name, value in rows}
+    return found["Table_open_cache_misses"], found["Opened_table_definitions"]
+
+
+# ------------------------------------------------------------------ a client
+
+def client(socket, pipe, stop, next_statement, at, think):
+    """Run statements until stop is set. Send how many, in how many seconds, what
+    they missed, and when each ended with its latency in ms; those of a crawler
+    have a session of their own, and count in nothing."""
+    session = wire.Connection(socket)
+    crawler = wire.Connection(socket)
+    before = session_status(session)
+    done, took = 0, []
+    begin = time.monotonic()
+    while not stop.is_set():
+        statement = next_statement()
+        if next_statement.crawls:
+            crawler.send(statement)
+            crawler.skip_result()
+            continue
+        start = time.monotonic()
+        session.send(statement)
+        session.skip_result()
+        end = time.monotonic()
+        took.append((end, 1000 * (end - start)))
+        done += 1
+        if think:
+            time.sleep(think)
+    misses = [b - a for a, b in zip(before, session_status(session))]
+    pipe.send((at, done, time.monotonic() - begin, misses, took))
+    session.close()
+    crawler.close()
+
+
+class Load:
+    """Clients that run until finish()."""
+
+    def __init__(self, server, makers, think=0):
+        self.stop = multiprocessing.Event()
+        self.clients = []
+        for at, maker in enumerate(makers):
+            mine, theirs = multiprocessing.Pipe(False)
+            process = multiprocessing.Process(
+                target=client, args=(server.socket, theirs, self.stop, maker,
+                                     at, think))
+            process.start()
+            theirs.close()
+            self.clients.append((process, mine))
+
+    def finish(self):
+        self.stop.set()
+        answers = [pipe.recv() for _, pipe in self.clients]
+        for process, _ in self.clients:
+            process.join()
+        return answers
+
+
+class Random:
+    """Picks statements; used by one process."""
+    crawls = False                      # the last one was a crawler's
+
+    def __init__(self, seed, numbers, sums=None):
+        self.random = random.Random(seed)
+        self.numbers, self.sums = numbers, sums
+
+    def number(self):
+        if not self.sums:
+            return self.random.choice(self.numbers)
+        return self.numbers[bisect.bisect_left(
+            self.sums, self.random.random() * self.sums[-1])]
+
+    def __call__(self):
+        return select(self.number())
+
+
+def report(**found):
+    print(json.dumps(found), flush=True)
+
+
+# ---------------------------------------------------------------------- dump
+
+def dump(options):
+    for engine in options.engines.split(","):
+        create(options, engine)
+        for _, variant in itertools.product(range(options.repeat),
+                                            options.variants.split(",")):
+            dump_once(options, variant, engine)
+
+
+def dump_once(options, variant, engine):
+    server = server_of(options, variant, engine,
+                       f"--table-open-cache={options.caches}",
+                       f"--table-definition-cache={options.caches}")
+    working_set = order(options.tables)[:options.working_set]
+    with server:
+        # The same programs for both
+        tools = pathlib.Path(options.patched).resolve() / "release/client"
+
+        def beside(name, command):
+            load = Load(server, [Random(seed, working_set)
+                                 for seed in range(8)], options.think / 1000)
+            begin = time.monotonic()
+            if command:
+                subprocess.run([str(tools / command[0]), "--no-defaults",
+                                f"--socket={server.socket}", *command[1:]],
+                               stdout=subprocess.DEVNULL, check=True)
+            else:
+                time.sleep(options.seconds)
+            took = time.monotonic() - begin
+            answers = load.finish()
+            seconds = max(answer[2] for answer in answers)
+            misses = sum(answer[3][0] for answer in answers)
+            definitions = sum(answer[3][1] for answer in answers)
+            latencies = sorted(ms for answer in answers for _, ms in answer[4])
+            report(measured="dump", variant=variant, engine=engine, beside=name,
+                   seconds=round(took, 1),
+                   rate=round(sum(a[1] for a in answers) / seconds),
+                   reopened_per_table_and_minute=round(
+                       misses / len(working_set) / (seconds / 60), 3),
+                   reopened=misses, definitions_read_again=definitions,
+                   p99_ms=round(percentile(latencies, 0.99), 2))
+
+        server.sql("".join(select(number) + ";\n" for number in working_set))
+        beside("warming up", None)
+        beside("nothing", None)
+        beside("mariadb-dump", ["mariadb-dump", "--all-databases",
+                                *options.dump_options.split()])
+        beside("mariadb-check", ["mariadb-check", "--all-databases"])
+
+
+# --------------------------------------------------------------------- crawl
+
+class Crawled(Random):
+    """A part of the statements is a crawler's, in all connections."""
+
+    def __init__(self, seed, numbers, sums, part, words, counters):
+        super().__init__(seed, numbers, sums)
+        self.part, self.words, self.counters = part, words, counters
+
+    def __call__(self):
+        self.crawls = self.random.random() < self.part
+        if self.crawls:
+            with self.counters.get_lock():
+                self.counters.value += 1
+                return select(self.counters.value % len(self.numbers),
+                              self.words)
+        return super().__call__()
+
+
+def crawl(options):
+    engine = "InnoDB"
+    create(options, engine)
+    numbers, sums = order(options.tables), zipf(options.tables)
+    for variant in options.variants.split(","):
+        for part, words in ((0, ""), (0.2, ""), (0.2, "SQL_NO_CACHE"), (0.5, ""),
+                            (0.5, "SQL_NO_CACHE")):
+            with server_of(options, variant, engine, "--table-open-cache=2000",
+                           "--table-open-cache-instances=1",
+                           "--table-definition-cache=22000") as server:
+                counter = multiprocessing.Value("L", 0)
+                for seconds in (options.seconds, options.seconds):
+                    before = counter.value
+                    load = Load(server, [
+                        Crawled(seed, numbers, sums, part, words, counter)
+                        for seed in range(16)])
+                    time.sleep(seconds)
+                    answers = load.finish()
+                done = sum(a[1] for a in answers)
+                misses = sum(a[3][0] for a in answers)
+                report(measured="crawl", variant=variant, crawler=part,
+                       words=words, statements=done,
+                       crawled=counter.value - before,
+                       misses_of_1000=round(1000 * misses / done, 1))
+
+
+# ------------------------------------------------------------------- restart
+
+def drop_page_cache():
+    subprocess.run(["sync"], check=True)
+    pathlib.Path("/proc/sys/vm/drop_caches").write_text("3\n",
+                                                        encoding="ascii")
+
+
+def rates(answers, begin, width=0.5):
+    """Statements per second in each half second from begin on."""
+    counts = {}
+    for answer in answers:
+        for end, _ in answer[4]:
+            counts[int((end - begin) / width)] = counts.get(
+                int((end - begin) / width), 0) + 1
+    return [counts.get(i, 0) / width for i in range(max(counts))]
+
+
+def restart(options):
+    engine = "InnoDB"
+    create(options, engine)
+    for _ in range(options.repeat):
+        for cold, (variant, plugin) in itertools.product(
+                (False,) if options.short else (False, True), (("stock", False), ("patched", False),
+                                ("patched", True))):
+            if variant in options.variants.split(","):
+                restart_once(options, variant, plugin, cold)
+
+
+def restart_once(options, variant, plugin, cold):
+    cache = options.cache or options.tables + 400
+    more = [f"--table-open-cache={cache}",
+            f"--table-definition-cache={options.tables + 400}"]
+    if plugin:
+        more += ["--plugin-load-add=table_cache_dump.so",
+                 f"--table-cache-load-threads={options.threads}"]
+    server = server_of(options, variant, "InnoDB", *more)
+    numbers, sums = order(options.tables), zipf(options.tables)
+
+    def run(seconds):
+        begin = time.monotonic()
+        load = Load(server, [Random(seed, numbers, sums) for seed in range(16)])
+        time.sleep(seconds)
+        return begin, load.finish()
+
+    (server.datadir / "table_cache.dump").unlink(missing_ok=True)
+    with server:
+        server.sql("".join(select(number) + ";\n" for number in reversed(numbers)))
+        run(5)
+        _, answers = run(options.seconds)
+        before = sum(a[1] for a in answers) / max(a[2] for a in answers)
+        loaded = sorted(ms for a in answers for _, ms in a[4])
+    if cold:
+        drop_page_cache()
+    start = time.monotonic()
+    server.start()
+    started = time.monotonic()
+    begin, answers = run(options.after)
+    found = rates(answers, begin)
+    warm = next((i for i in range(len(found) - 1)
+                 if (found[i] + found[i + 1]) / 2 >= 0.9 * before), None)
+    status = dict(server.sql("SHOW GLOBAL STATUS LIKE 'Table_cache_%status'")
+                  ) if plugin else {}
+    loading = status.get("Table_cache_load_status", "")
+    until = begin + (float(loading.partition(" in ")[2].split()[0])
+                     if " in " in loading else options.after)
+    during = sorted(ms for a in answers for end, ms in a[4] if end < until)
+    server.stop()
+    report(measured="restart", variant=variant, load=plugin,
+           page_cache="cold" if cold else "warm",
+           rate_before=round(before), start_seconds=round(started - start, 1),
+           seconds_to_90=None if warm is None else (warm + 1) / 2,
+           p99_before_ms=round(percentile(loaded, 0.99), 2),
+           p99_during_ms=round(percentile(during, 0.99), 2),
+           first_seconds=[round(rate) for rate in found[:40]],
+           status=loading)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.
+                                     RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("dump", "crawl", "restart"))
+    parser.add_argument("--stock", required=True)
+    parser.add_argument("--patched", required=True)
+    parser.add_argument("--data", required=True)
+    parser.add_argument("--variants", default="stock,patched")
+    parser.add_argument("--engines", default="InnoDB,MyISAM")
+    parser.add_argument("--tables", type=int, default=20000)
+    parser.add_argument("--seconds", type=int, default=10)
+    parser.add_argument("--after", type=int, default=40,
+                        help="seconds that are measured after a restart")
+    parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=4)
+    parser.add_argument("--cache", type=int, help="table_open_cache of restart")
+    parser.add_argument("--caches", type=int, default=2000,
+                        help="table_open_cache and table_definition_cache of "
+                        "dump")
+    parser.add_argument("--working-set", type=int, default=1000,
+                        help="tables that are in use in dump")
+    parser.add_argument("--dump-options", default="")
+    parser.add_argument("--think", type=float, default=0, metavar="MS",
+                        help="of a client between two statements, in dump")
+    parser.add_argument("--short", action="store_true",
+                        help="restart: with the page cache warm only")
+    options = parser.parse_args()
+    {"dump": dump, "crawl": crawl, "restart": restart}[options.what](options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/**
+  @file
+  Tell dict0evict.cc which tables only scans have used.
+
+  A TABLE_SHARE knows whether a statement that is no scan has used it
+  (TDC_element::only_scanned). When a handler is closed, dict_table_t::used takes
+  that over. While a handler is open, InnoDB does not evict the table, so it is
+  early enough. Neither is ever reset: a dict_table_t that is loaded again, or a
+  share that is read again, begins anew.
+*/
+
+#ifndef HA_NOTE_USE_INCLUDED
+#define HA_NOTE_USE_INCLUDED
+
+#include "table_cache.h"
+
+/** A handler is being closed.
+@param share  the definition that it was opened for
+@param table  InnoDB's table, to which the handler still has a reference; NULL if
+              it was lost (a TRUNCATE that failed) */
+static inline void innobase_note_use(const TABLE_SHARE &share,
+                                     const dict_table_t *table)
+{
+  /* A share outside of the table definition cache is of a temporary table, or
+  of one that ALTER TABLE makes. */
+  if (table && !table->used && (!share.tdc || !share.tdc->only_scanned))
+    table->used= true;
+}
+
+#endif
