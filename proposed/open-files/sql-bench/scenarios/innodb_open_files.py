@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""How innodb_open_files affects performance (2009)."""
+
+import os
+import time
+
+from benchlib import sysbench
+from benchlib.scenario import (RESERVED_DESCRIPTORS, Scenario,
+                               descriptor_limit, integers, positive,
+                               table_bytes)
+from benchlib.servers import BenchError, create_tables
+
+DATABASE = "tc_open_files"
+CONNECTIONS = 8
+SMALL, LARGE = 16, 1024         # MiB of buffer pool
+READ, WRITE, RECOVER = "reads/s", "writes/s", "s of crash recovery"
+SKEWED = "writes/s, nine tenths into a tenth of the tables"
+
+
+class InnodbOpenFiles(Scenario):
+    name = "innodb-open-files"
+    title = "Reads, writes and crash recovery by innodb_open_files"
+    source = "How innodb_open_files affects performance (2009)"
+    question = ("Does it matter how many files InnoDB may keep open? Is what "
+                "is flat today still flat?")
+    method = (f"{CONNECTIONS} connections read from, then insert into tables "
+              "at random, with table_open_cache=64, all alike, then so that "
+              "nine tenths of the rows go into a tenth of the tables. Then, "
+              "after a shutdown, "
+              "as many rows are inserted at random as there are tables, the "
+              "server is killed, and the time of its start is taken. The "
+              f"buffer pool is smaller ({SMALL} MiB) and larger ({LARGE} MiB) "
+              "than the pages that are used.")
+    caveat = ("The files are in the page cache as far as InnoDB does not "
+              "bypass it. Which tablespaces are closed is not shown. A start "
+              "without recovery is part of the time of recovery.")
+    unit = "as named"
+    peers = False
+    together = 4
+    weight = 10
+    plot = {"x": "limit", "xlabel": "innodb_open_files",
+            "panel": ("pool", "what")}
+
+    @staticmethod
+    def add_arguments(parser):
+        parser.add_argument("--files-tables", type=positive,
+                            help="number of tables (default 20000; quick "
+                            "2000)")
+        parser.add_argument("--open-files", default=None,
+                            help="values of innodb_open_files (default "
+                            "100,2000 and 20000, or what this shell's "
+                            "descriptors allow; quick 100,2000)")
+
+    @staticmethod
+    def tables(options):
+        return options.files_tables or (2000 if options.quick else 20000)
+
+    @staticmethod
+    def limits(options):
+        if options.open_files:
+            return integers(options.open_files)
+        if options.quick:
+            return [100, 2000]
+        return [100, 2000, min(20000,
+                               descriptor_limit() - RESERVED_DESCRIPTORS)]
+
+    @classmethod
+    def check(cls, options):
+        sysbench.require()
+        need = max(cls.limits(options)) + RESERVED_DESCRIPTORS
+        if need > descriptor_limit():
+            raise BenchError(
+                f"innodb_open_files={max(cls.limits(options))} needs {need} "
+                f"file descriptors, this shell may have {descriptor_limit()}; "
+                "raise 'ulimit -Hn' or lower --open-files")
+
+    @classmethod
+    def disk(cls, options):
+        return table_bytes(["innodb"], cls.tables(options)) + (1 << 30)
+
+    @staticmethod
+    def server_options(options):
+        return ["--table-open-cache=64", "--table-definition-cache=40000",
+                "--open-files-limit=1048576",
+                "--innodb-flush-log-at-trx-commit=2",
+                "--innodb-log-file-size=512M"]
+
+    @classmethod
+    def cells(cls, options):
+        return [{"label": f"{what}, innodb_open_files={limit}, "
+                          f"{pool} MiB buffer pool",
+                 "what": what, "limit": limit, "pool": pool}
+                for pool in (SMALL, LARGE) for limit in cls.limits(options)
+                for what in (READ, WRITE, SKEWED, RECOVER)]
+
+    @classmethod
+    def prepare(cls, server, options, progress):
+        create_tables(server, DATABASE, "innodb", cls.tables(options),
+                      progress)
+
+    @classmethod
+    def measure(cls, server, cell, options):
+        if cell["what"] == RECOVER:
+            # A shutdown writes all pages, so what there is to recover are the
+            # rows that follow
+            server.stop()
+            server.start(*cls.limit(cell))
+            sysbench.run(server, "insert_rows", DATABASE, CONNECTIONS,
+                         events=cls.tables(options),
+                         tables=cls.tables(options))
+            server.kill()
+            begin = time.monotonic()
+            server.start(*cls.limit(cell))
+            return time.monotonic() - begin
+        if cell["what"] == READ:
+            server.stop()
+            server.start(*cls.limit(cell))
+            # What the cell before has written; and the first touch of files
+            os.sync()
+            sysbench.run(server, "open_tables", DATABASE, CONNECTIONS,
+                         events=cls.tables(options),
+                         seconds=cls.seconds(options),
+                         tables=cls.tables(options))
+        script = "open_tables" if cell["what"] == READ else "insert_rows"
+        more = {READ: {"random": "on"}, WRITE: {},
+                SKEWED: {"skew": "on"}}[cell["what"]]
+        return sysbench.run(server, script, DATABASE, CONNECTIONS,
+                            seconds=cls.seconds(options),
+                            tables=cls.tables(options), **more)["rate"]
+
+    @staticmethod
+    def limit(cell):
+        return (f"--innodb-open-files={cell['limit']}",
+                f"--innodb-buffer-pool-size={cell['pool']}M")
+
+    @staticmethod
+    def seconds(options):
+        if options.each:
+            # Three measurements of four and a first touch; three starts
+            return min(max(round(options.each - 2), 2), 30)
+        return 2 if options.quick else 10

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/**************************************************//**
+@file include/fil0clock.h
+Which open file to close: a clock
+
+The open files stand in a ring, and a hand goes round.  Each file counts its I/O
+since the hand was there, up to HOT: 0 and 1 are cold, HOT is hot.  One I/O does not
+make a file hot, because every file that is opened is opened for one: a pass over
+all tables leaves those in use alone.  (In the simulation of the unit test, 250 of
+2,000 files open, 0.81 of the uses find their file open if one I/O makes it hot, 0.87
+with two or three, and 0.73 if the oldest is closed.)  The hand turns a hot file
+into a cold one and goes on.  The first cold file that may be closed at once is the
+choice; if there is none, the first that may be closed after a sync.
+
+A file is added behind the hand, so it is the last to be looked at.
+
+What protects what: the owner's mutex protects the ring and the hand.  The count is
+changed without it, by a plain store, and only while it is below HOT: I/O to a hot
+file writes no shared memory.  If two threads store at once, or the hand
+between them, one I/O is not counted.  Nothing depends on that.
+
+This knows nothing of the server; unittest/innodb_clock-t.cc drives it.
+*******************************************************/
+
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+/** A file's place in the ring.  All bytes 0: not in the ring, no I/O */
+template<class File> class fil_clock_place
+{
+  template<class> friend class fil_clock;
+  /** I/O since the hand was here, up to HOT */
+  std::atomic<uint8_t> count;
+  /** neighbours in the ring, or nullptr; protected by the owner's mutex */
+  File *next, *prev;
+
+public:
+  static constexpr uint8_t HOT= 2;
+
+  /** Count an I/O; without any mutex */
+  void used() noexcept
+  {
+    const uint8_t n= count.load(std::memory_order_relaxed);
+    if (n < HOT)
+      count.store(uint8_t(n + 1), std::memory_order_relaxed);
+  }
+
+  bool is_hot() const noexcept
+  { return count.load(std::memory_order_relaxed) == HOT; }
+
+  /** The hand is here.
+  @return whether the file was hot */
+  bool cool() noexcept
+  {
+    const bool was_hot= is_hot();
+    if (was_hot)
+      count.store(HOT - 1, std::memory_order_relaxed);
+    return was_hot;
+  }
+
+  bool is_in_ring() const noexcept { return next != nullptr; }
+};
+
+/** The ring. File has a member 'fil_clock_place<File> clock'. */
+template<class File> class fil_clock
+{
+  /** the file that the hand looks at next, or nullptr if there is none */
+  File *hand= nullptr;
+  size_t n_files= 0;
+
+public:
+  /** What may be done with a file */
+  enum verdict { KEEP, SYNC_FIRST, CLOSE };
+  /** How many cold files that cannot be closed at once the hand passes, if it
+  has seen one that needs a sync.  This bounds the walk where nearly all files
+  have been written. */
+  static constexpr unsigned MAX_PASSED= 64;
+  /** How many hot files the hand cools before it takes a hot one for a cold one.
+  This bounds the walk where all are hot. */
+  static constexpr unsigned MAX_COOLED= 256;
+
+  struct choice
+  {
+    /** nullptr with KEEP only */
+    File *file;
+    verdict how;
+  };
+
+  size_t size() const noexcept { return n_files; }
+
+  /** Add a file that has just been opened; nothing if it is there. */
+  void add(File &file) noexcept
+  {
+    if (file.clock.is_in_ring())
+      return;
+    file.clock.count.store(0, std::memory_order_relaxed);
+    if (!hand)
+    {
+      hand= &file;
+      file.clock.next= file.clock.prev= &file;
+    }
+    else
+    {
+      file.clock.next= hand;
+      file.clock.prev= hand->clock.prev;
+      hand->clock.prev->clock.next= &file;
+      hand->clock.prev= &file;
+    }
+    n_files++;
+  }
+
+  /** Remove a file; nothing if it is not there. */
+  void remove(File &file) noexcept
+  {
+    if (!file.clock.is_in_ring())
+      return;
+    if (hand == &file)
+      hand= file.clock.next;
+    if (hand == &file)
+      hand= nullptr;
+    else
+    {
+      file.clock.prev->clock.next= file.clock.next;
+      file.clock.next->clock.prev= file.clock.prev;
+    }
+    file.clock.next= file.clock.prev= nullptr;
+    n_files--;
+  }
+
+  /** Choose a file to close.
+  @param judge  verdict(File&): what may be done with a cold file
+  @return a file that stays in the ring; KEEP if none may be closed */
+  template<class Judge> choice victim(Judge judge) noexcept
+  {
+    choice found{nullptr, KEEP};
+    unsigned passed= 0, cooled= 0;
+    /* In the second round every file is cold, but for I/O meanwhile. */
+    for (size_t left= 2 * n_files; left; left--)
+    {
+      File *file= hand;
+      hand= file->clock.next;
+      if (cooled < MAX_COOLED && file->clock.cool())
+      {
+        cooled++;
+        continue;
+      }
+      const verdict how= judge(*file);
+      if (how == CLOSE)
+        return {file, CLOSE};
+      if (how == SYNC_FIRST && !found.file)
+        found= {file, SYNC_FIRST};
+      if (++passed >= MAX_PASSED && found.file)
+        break;
+    }
+    return found;
+  }
+
+  /** Check the links.
+  @param check  bool(const File&): whether a file may be in the ring
+  @return whether all is well */
+  template<class Check> bool validate(Check check) const noexcept
+  {
+    size_t n= 0;
+    if (const File *file= hand)
+      do
+      {
+        if (file->clock.next->clock.prev != file || !check(*file) ||
+            ++n > n_files)
+          return false;
+        file= file->clock.next;
+      }
+      while (file != hand);
+    return n == n_files;
+  }
+};
