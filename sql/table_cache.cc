@@ -315,10 +315,10 @@ void tc_trim()
 /**
   Does the statement say of itself that it will not come back to this table?
 
-  Then what it opens is the first to be evicted: who reads the schema, dumps or
-  checks all tables does not disturb those who work with some of them. A view's
-  tables are opened for what the view is opened for, and the children of a MERGE
-  table for what that is opened for.
+  Then the server evicts first the tables that the statement opens: a user who
+  dumps or checks all tables, or reads the schema, does not disturb the users who
+  work with some of them. A view's tables are opened for what the view is opened
+  for, and the children of a MERGE table for what that is opened for.
 */
 
 Tc_scan tc_is_scan(THD *thd, const TABLE_LIST *tl)

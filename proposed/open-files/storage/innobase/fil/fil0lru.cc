@@ -21,8 +21,9 @@ have been written, it sleeps 20 ms and syncs all written files, twice.  Here
   be closed.
 
 Which file may be closed.  fil_space_t::n_pending says all: PENDING is the number of
-references (I/O, extending, encryption, DDL; a dropper sets STOPPING first), and
-CLOSING makes whoever wants a reference come by fil_system.mutex.  With
+references (I/O, extending, encryption, DDL; a thread that drops the tablespace sets
+STOPPING first).  While CLOSING is set, a thread must acquire fil_system.mutex to get a
+reference.  With
 fil_system.mutex held, judge() turns CLOSING on if there is no reference and no need
 of a sync.  Until the mutex is released nobody can get a reference, and take()
 removes the handle.  close(2) comes after the mutex is released: then the file is closed
