@@ -5,7 +5,7 @@
 Every scenario (sql-bench/scenarios) is a list of cells.  For every pair, each
 cell is measured on the stock and on the patched server; which of the two goes
 first alternates.  What counts is the median of the pairs' ratios, shown with
-the lowest and the highest.  Servers named by --peer run the same statements
+an interval that has it with a probability of 95 %.  Servers named by --peer run the same statements
 behind each pair, where a scenario needs no more of a server than statements.
 
 With --budget, each scenario gets its share of the time, by its weight, and
@@ -38,16 +38,16 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.dont_write_bytecode = True
 
 from benchlib import report                            # noqa: E402
-from benchlib.scenario import need_disk                # noqa: E402
+from benchlib.scenario import CONTROL, need_disk       # noqa: E402
 from benchlib.servers import (BenchError, Peer, Server,    # noqa: E402
                               stop_all)
-from benchlib.statistics import median, ratio_of_pairs      # noqa: E402
+from benchlib.statistics import (interval, median,     # noqa: E402
+                                 ratio_of_pairs)
 from benchlib.timelimit import (OutOfTime, obey_signals,    # noqa: E402
                                 set_limit, whole)
 import scenarios                                            # noqa: E402
 
 VARIANTS = ("stock", "patched")
-CONTROL = "stock again"
 TOP = pathlib.Path(__file__).resolve().parents[1]
 QUICK_MINUTES = 10              # the whole of --quick
 END = 15                        # seconds of a share kept for stopping servers
@@ -382,13 +382,16 @@ class Run:
             if cut:
                 raise OutOfTime
 
-    @staticmethod
-    def ratio(values, variant):
+    def ratio(self, values, variant):
         """Of the values of a variant to those of stock, as text."""
-        ratio = ratio_of_pairs(values["stock"], values.get(variant, []))
-        return (f"{ratio['median']:.2f} ({ratio['low']:.2f} to "
-                f"{ratio['high']:.2f}, {ratio['pairs']} pairs)"
-                if ratio else "-")
+        pairs = values["stock"], values.get(variant, [])
+        ratio = ratio_of_pairs(*pairs)
+        if not ratio:
+            return "-"
+        low, high = (interval(*pairs, self.options.starts)
+                     or (ratio["low"], ratio["high"]))
+        return (f"{ratio['median']:.2f} ({low:.2f} to {high:.2f}, "
+                f"{ratio['pairs']} pairs)")
 
     def finish(self):
         """Print the table and the scenario's remarks."""
@@ -400,7 +403,7 @@ class Run:
         print(f"\n{self.scenario.title}, {self.scenario.unit}")
         width = max(len(cell["label"]) for cell in self.cells)
         print(f"{'':{width}} " + " ".join(f"{name:>10}" for name in names)
-              + "  ratio (spread)")
+              + "  ratio (95 % interval)")
         for cell, values in results:
             shown = [f"{median(values[name]):10.4g}" if values.get(name)
                      else f"{'-':>10}" for name in names]

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import signal
 import struct
 import subprocess
@@ -20,13 +21,14 @@ sys.dont_write_bytecode = True
 
 import bench                                            # noqa: E402
 import scenarios                                        # noqa: E402
-from scenarios import cold_open                         # noqa: E402
-from benchlib import profile, report, sysbench, timelimit   # noqa: E402
+from scenarios import cold_open, farm                   # noqa: E402
+from benchlib import (load, profile, report, sysbench,  # noqa: E402
+                      timelimit)
 from benchlib.scenario import (Scenario, integers,      # noqa: E402
                                need_disk)
 from benchlib.servers import BenchError, Server         # noqa: E402
 from benchlib.statistics import (geometric_mean,        # noqa: E402
-                                 percentile, ratio_of_pairs)
+                                 interval, percentile, ratio_of_pairs)
 from benchlib.timelimit import OutOfTime                # noqa: E402
 
 SYSBENCH = """\
@@ -72,6 +74,18 @@ class StatisticsTest(unittest.TestCase):
     def test_pair_that_is_not_complete_does_not_count(self):
         self.assertEqual(ratio_of_pairs([1.0, 1.0], [2.0])["pairs"], 1)
         self.assertIsNone(ratio_of_pairs([1.0], []))
+
+    def test_interval_is_wide_if_starts_differ(self):
+        stock = 20 * [1.0]
+        same = interval(stock, 10 * [0.9, 1.1], 4)
+        starts = interval(stock, 5 * [0.5] + 5 * [0.8] + 5 * [1.2] + 5 * [1.5],
+                          4)
+        self.assertGreaterEqual(same[0], 0.9)
+        self.assertLessEqual(same[1], 1.1)
+        self.assertLessEqual(starts[0], 0.65)
+        self.assertGreaterEqual(starts[1], 1.35)
+        self.assertEqual(interval(stock, 20 * [2.0], 4), (2.0, 2.0))
+        self.assertIsNone(interval([1.0], [2.0]))
 
     def test_percentile_is_one_of_the_values(self):
         values = list(range(1000, 0, -1))
@@ -339,9 +353,25 @@ class TimeLimitTest(unittest.TestCase):
             timelimit.set_limit(0)
 
 
+class FarmTest(unittest.TestCase):
+    def test_page_reads_tables_that_a_site_has(self):
+        used = {name for statement in farm.page(3, True)
+                for name in re.findall(r"wp_(\w+)", statement)}
+        self.assertLessEqual(used, set(farm.TABLES))
+        self.assertGreaterEqual(len(used), 10)
+        made = re.findall(r"TABLE wp_(\w+)", farm.create_site(7, "aria"))
+        self.assertEqual(made, list(farm.TABLES))
+
+    def test_first_site_is_the_most_popular(self):
+        limits = farm.popularity(100)
+        shares = [b - a for a, b in zip([0] + limits, limits)]
+        self.assertAlmostEqual(limits[-1], 1)
+        self.assertAlmostEqual(shares[0], 10 * shares[9])
+
+
 class ColdOpenTest(unittest.TestCase):
     def test_shares_are_all_tables_once(self):
-        parts = cold_open.shares(range(1, 24), 5)
+        parts = load.shares(range(1, 24), 5)
         self.assertEqual([table for part in parts for table in part],
                          list(range(1, 24)))
         self.assertEqual({len(part) for part in parts}, {4, 5})
@@ -352,11 +382,11 @@ class ColdOpenTest(unittest.TestCase):
         self.assertEqual(found, {"a": 10.0, "b": 50.0, "c": 2.0})
 
     def test_usage_counts_cpu_time_and_waits_of_this_process(self):
-        cpu, switches = cold_open.usage(os.getpid())
+        cpu, switches = load.usage(os.getpid())
         while sum(os.times()[:2]) < cpu + 0.05:
             pass
         subprocess.run(["sleep", "0.01"], check=True)
-        after = cold_open.usage(os.getpid())
+        after = load.usage(os.getpid())
         self.assertGreater(after[0], cpu)
         self.assertGreater(after[1], switches)
 
@@ -437,7 +467,7 @@ class ScenariosTest(unittest.TestCase):
 class ReportTest(unittest.TestCase):
     def test_section_tells_what_is_absent(self):
         text = "\n".join(report.section(data(), Fake()))
-        self.assertIn("| one | 1 | 3 | 3.00 | 3.00 to 3.00 | 1 |", text)
+        self.assertIn("| one | 1 | 3 | 3.00 | - | 1 |", text)
         self.assertIn("Not measured: two.", text)
         self.assertIn("What the numbers do not show: C.", text)
         self.assertIn("1 pair only, not a full run", text)

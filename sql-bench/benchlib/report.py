@@ -5,7 +5,8 @@ import argparse
 import json
 import re
 
-from .statistics import agree, median, ratio_of_pairs
+from .scenario import CONTROL
+from .statistics import agree, interval, median, ratio_of_pairs
 
 VARIANTS = ("stock", "patched")
 # Middle tones, readable on a light and on a dark page
@@ -193,6 +194,12 @@ def command(data, scenario):
     return " ".join(words)
 
 
+def likely(values, name, starts):
+    """The interval of a server's ratios to stock, as text."""
+    found = interval(values["stock"], values.get(name, []), starts)
+    return " to ".join(map(ratio_text, found)) if found else "-"
+
+
 def section(data, scenario, again=None):
     """The lines of one scenario; again: the data of a second run."""
     machine = data["machine"]
@@ -202,18 +209,20 @@ def section(data, scenario, again=None):
               f"after: {data['source']}.", "", data["question"], "",
               data["method"], "",
               f"![{title}](performance/{data['scenario']}.svg)", "",
-              f"| {data['unit']} | stock | patched | ratio | spread | pairs |"
-              + "".join(f" {peer} |" for peer in peers),
-              "|---" + "|---:" * (5 + len(peers)) + "|"]
+              f"| {data['unit']} | stock | patched | ratio | 95 % | pairs |"
+              + "".join(f" {peer} |" for peer in peers)
+              + f" {CONTROL}, 95 % |" * (CONTROL in peers),
+              "|---" + "|---:" * (5 + len(peers) + (CONTROL in peers)) + "|"]
     for cell in complete(data):
         values = cell["values"]
         ratio = ratio_of_pairs(values["stock"], values["patched"])
         shown = ([ratio_text(ratio["median"]),
-                  f"{ratio_text(ratio['low'])} to "
-                  f"{ratio_text(ratio['high'])}",
+                  likely(values, "patched", data.get("starts", 1)),
                   str(ratio["pairs"])] if ratio else ["-", "-", "-"])
         shown += [number(median(values[peer])) if values.get(peer) else "-"
                   for peer in peers]
+        if CONTROL in peers:
+            shown.append(likely(values, CONTROL, data.get("starts", 1)))
         result.append("| " + " | ".join(
             [cell["label"]] + [number(median(values[v])) for v in VARIANTS]
             + shown) + " |")
@@ -260,9 +269,15 @@ def write(output, docs, scenarios, second=None):
             "same source with the",
             "same flags and take turns in one run. The ratio is the median "
             "over the pairs of",
-            "patched / stock; the spread is the lowest and the highest of "
-            "them. Each experiment",
-            "names the command that repeats it.", ""]
+            "patched / stock. It lies between the two numbers behind it with a "
+            "probability of 95 %",
+            "(bootstrap over the servers' starts and the pairs of each; with "
+            "one start only, the",
+            "interval is too narrow). 'Stock again' is the stock server "
+            "measured a second time in",
+            "each turn: what differs from stock there is noise. Each "
+            "experiment names the command",
+            "that repeats it.", ""]
     for name, scenario in scenarios.items():
         data = keep(output, plots, name)
         if data and complete(data):

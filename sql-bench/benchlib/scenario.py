@@ -10,6 +10,8 @@ from .servers import BenchError
 # Descriptors that mariadbd wants beside those of tables: connections,
 # redo logs, pipes
 RESERVED_DESCRIPTORS = 400
+# The name of a second measurement of the stock server in each turn
+CONTROL = "stock again"
 
 
 class Scenario:

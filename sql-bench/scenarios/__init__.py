@@ -35,6 +35,7 @@ A scenario is a class with
 
 from .cold_open import ColdOpen
 from .ddl_churn import DdlChurn
+from .farm import Farm
 from .file_fragmentation import FileFragmentation
 from .information_schema import InformationSchema
 from .innodb_open_files import InnodbOpenFiles
@@ -49,4 +50,4 @@ ALL = {scenario.name: scenario
        for scenario in (OpenTables, TableCache, Sysbench, SysbenchProfile,
                         InnodbOpenFiles, FileFragmentation,
                         InformationSchema, WorkingSet, DdlChurn, QueryCache,
-                        ColdOpen)}
+                        ColdOpen, Farm)}

@@ -11,14 +11,13 @@ import subprocess
 import time
 
 from benchlib import wire
-from benchlib.processes import in_processes
-from benchlib.scenario import (RESERVED_DESCRIPTORS, Scenario,
+from benchlib.load import read_files, run, shares
+from benchlib.scenario import (CONTROL, RESERVED_DESCRIPTORS, Scenario,
                                descriptor_limit, positive)
 from benchlib.servers import BenchError, Server
 from benchlib.statistics import median, percentile, ratio_of_pairs
 
 DATABASE = "tc_cold_open"
-CONTROL = "stock again"         # a third measurement of each pair
 CONNECTIONS = (1, 16)           # of the first touch
 RANDOM_CONNECTIONS = 16
 DEFINITIONS = 2000              # table_definition_cache of the random SELECTs
@@ -37,18 +36,23 @@ COLUMNS = ("id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT, "
            "parent BIGINT UNSIGNED NOT NULL DEFAULT 0, "
            "menu INT NOT NULL DEFAULT 0, "
            "comments BIGINT NOT NULL DEFAULT 0, content LONGTEXT, "
-           "PRIMARY KEY (id), KEY kind (type, status, created, id), "
-           "KEY author (author, parent)")
+           "PRIMARY KEY (id)")
+INDEXES = ", KEY kind (type, status, created, id), KEY author (author, parent)"
 
 RATE, CPU, SWITCHES = ("tables/s", "us of the server's CPU time a table",
                        "voluntary context switches a table")
+AGAIN = "us of CPU time to select from it again"
 SELECTS = ("SELECTs/s", "us of the server's CPU time a SELECT",
            "voluntary context switches a SELECT")
 PERCENTILES = (("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0))
 # What the hot SELECTs have for company
 ALONE, KNOWN, UNKNOWN = ("alone", f"beside {COLD} that read known tables",
                          f"beside {COLD} that touch cold ones")
-RANDOM, BESIDE = "random: ", "hot: "
+RANDOM, BESIDE, EVICT = "random: ", "hot: ", "eviction: "
+EVICTING = 2                    # connections that time SELECTs beside it
+EVICT_TO = 400                  # table_definition_cache then
+EVICTED = ("p99.9 of hot SELECTs, ms", "longest hot SELECT, ms",
+           "part of the dictionary's memory that is left")
 SLOW = f"hot, slow disk ({READ_DELAY} ms a read): "
 
 
@@ -64,13 +68,6 @@ def ask(session, tables):
         session.send(*batch)
         for _ in batch:
             session.skip_result()
-
-
-def client(pipe, begin, work, socket, *arguments):
-    """A process: connect, wait for the others, answer what work() returns."""
-    session = wire.Connection(socket, DATABASE)
-    begin.wait()
-    pipe.send(work(session, *arguments))
 
 
 def read_each(session, tables):
@@ -116,23 +113,10 @@ def keep_busy(session, tables, seconds, stop, again):
     return done
 
 
-def run(server, *clients):
-    """Run clients, each a tuple of a function and its arguments; return their
-    answers, when they began, and what the server has used meanwhile."""
-    begin = multiprocessing.Barrier(len(clients) + 1)
-    found = {}
-
-    def started():
-        begin.wait()
-        found["begin"] = time.monotonic()
-        found["before"] = usage(server.process.pid)
-
-    answers = in_processes(
-        client, [(begin, work, server.socket, *arguments)
-                 for work, *arguments in clients], started)
-    after = usage(server.process.pid)
-    return answers, found["begin"], [b - a for a, b in
-                                     zip(found["before"], after)]
+def shrink(session, _):
+    """Let nearly all definitions be evicted."""
+    session.query(f"SET GLOBAL table_definition_cache={EVICT_TO}")
+    session.query("FLUSH TABLES")
 
 
 def rates(names, answers, begin, used):
@@ -141,24 +125,6 @@ def rates(names, answers, begin, used):
     seconds = max(end for _, end in answers) - begin
     return dict(zip(names, (done / seconds, 1e6 * used[0] / done,
                             used[1] / done)))
-
-
-def usage(pid):
-    """(seconds of CPU time, voluntary context switches) of a process so far;
-    the latter of the threads that there are."""
-    text = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii",
-                                                       errors="replace")
-    fields = text.rpartition(")")[2].split()
-    switches = 0
-    for path in pathlib.Path(f"/proc/{pid}/task").glob("*/status"):
-        try:
-            lines = path.read_text(errors="replace").splitlines()
-        except (FileNotFoundError, ProcessLookupError):
-            continue                    # the thread has ended
-        switches += sum(int(line.split()[1]) for line in lines
-                        if line.startswith("voluntary_ctxt_switches"))
-    return ((int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"),
-            switches)
 
 
 def first(connections):
@@ -176,13 +142,18 @@ class ColdOpen(Scenario):
     method = ("InnoDB tables of 12 columns and three indexes, with persistent "
               "statistics, whose files are in the page cache; a server is "
               "started for each measurement. Every table is selected from "
-              f"once. At random: {RANDOM_CONNECTIONS} connections select "
-              "from all of the tables with table_definition_cache="
+              "once, and then once more, when it is known and open: what many "
+              "connections cost beyond one there is no matter of loading. At "
+              f"random: {RANDOM_CONNECTIONS} connections select from all of "
+              "the tables with table_definition_cache="
               f"{DEFINITIONS}. Hot: {HOT} connections time their SELECTs from "
               f"{HOT_TABLES} tables, alone, beside {COLD} that read known "
               f"tables, and beside {COLD} that touch cold ones. The same, "
               f"but for the known tables, where each read of an .ibd file "
-              f"takes {READ_DELAY} ms longer. "
+              f"takes {READ_DELAY} ms longer. Eviction: when all tables are "
+              f"known, table_definition_cache becomes {EVICT_TO}, and all "
+              f"tables are closed, beside {EVICTING} connections that time "
+              "their SELECTs. "
               f"'{CONTROL}' is a third measurement of each pair: what differs "
               "from stock there is noise.")
     caveat = ("The clients share the CPUs with the server, so with few CPUs "
@@ -198,6 +169,10 @@ class ColdOpen(Scenario):
         parser.add_argument("--cold-tables", type=positive,
                             help="number of tables (default 20000; quick "
                             "3000)")
+        parser.add_argument("--cold-shared", action="store_true",
+                            help="create them in the system tablespace, "
+                            "without secondary indexes, and measure eviction "
+                            "only: for 200000 tables")
 
     @staticmethod
     def tables(options):
@@ -221,15 +196,21 @@ class ColdOpen(Scenario):
 
     @classmethod
     def disk(cls, options):
-        return 3 * cls.tables(options) * TABLE_BYTES
+        return 3 * cls.tables(options) * cls.table_bytes(options)
+
+    @staticmethod
+    def table_bytes(options):
+        return TABLE_BYTES // (4 if options.cold_shared else 1)
 
     @staticmethod
     def parts(options):
-        return [*map(first, CONNECTIONS), RANDOM, BESIDE, SLOW]
+        if options.cold_shared:
+            return [EVICT]
+        return [*map(first, CONNECTIONS), RANDOM, BESIDE, SLOW, EVICT]
 
     @classmethod
     def cells(cls, options):
-        found = {first(connections): (RATE, CPU, SWITCHES)
+        found = {first(connections): (RATE, CPU, SWITCHES, AGAIN)
                  for connections in CONNECTIONS}
         found[RANDOM] = SELECTS
         found[BESIDE] = [f"{name} {company}, ms"
@@ -237,6 +218,8 @@ class ColdOpen(Scenario):
                          for name, _ in PERCENTILES]
         found[SLOW] = [f"{name} {company}, ms" for company in (ALONE, UNKNOWN)
                        for name, _ in PERCENTILES] + [RATE]
+        found[EVICT] = EVICTED
+        found = {part: found[part] for part in cls.parts(options)}
         return [{"label": part + label, "part": part}
                 for part, labels in found.items() for label in labels]
 
@@ -246,13 +229,16 @@ class ColdOpen(Scenario):
         tables = cls.tables(options)
         files = min(tables, descriptor_limit() - RESERVED_DESCRIPTORS)
         return Server(trees / variant,
-                      trees / "bench" / f"cold-open-{tables}" /
+                      trees / "bench" / ("cold-open-" + "shared-" *
+                                         options.cold_shared + str(tables)) /
                       (data or variant),
                       [f"--table-definition-cache={tables + 400}",
                        f"--table-open-cache={tables + 400}",
                        "--open-files-limit=1048576", "--thread-cache-size=64",
                        f"--innodb-open-files={files}",
-                       f"--innodb-buffer-pool-size={256 + tables // 32}M",
+                       "--innodb-buffer-pool-size=" + str(
+                           (256 << 20) + tables * cls.table_bytes(options)
+                           // 4),
                        "--innodb-buffer-pool-load-at-startup=0",
                        "--innodb-buffer-pool-dump-at-shutdown=0",
                        # So that the page cache is used
@@ -270,13 +256,15 @@ class ColdOpen(Scenario):
         shutil.rmtree(server.datadir.parent, ignore_errors=True)
         server.start("--innodb-flush-log-at-trx-commit=0", "--debug-no-sync",
                      "--skip-innodb-doublewrite", "--sync-frm=0",
-                     "--innodb-stats-auto-recalc=0")
+                     "--innodb-stats-auto-recalc=0",
+                     f"--innodb-file-per-table={int(not options.cold_shared)}")
         server.sql(f"CREATE DATABASE {DATABASE}")
+        columns = COLUMNS + INDEXES * (not options.cold_shared)
         for begin in range(1, tables + 1, 500):
             progress("creating tables", begin - 1, tables)
             # CREATE TABLE stores statistics, too
             server.sql("".join(
-                f"CREATE TABLE t{number} ({COLUMNS}) ENGINE=InnoDB; "
+                f"CREATE TABLE t{number} ({columns}) ENGINE=InnoDB; "
                 f"INSERT INTO t{number} (title) VALUES ('a'),('b'),('c');\n"
                 for number in range(begin, min(begin + 500, tables + 1))),
                 DATABASE)
@@ -308,9 +296,7 @@ class ColdOpen(Scenario):
             server = cls.server(trees, "stock" if name == CONTROL else name,
                                 options)
             # The page cache has all files
-            subprocess.run(["find", str(server.datadir), "-type", "f", "-exec",
-                            "cat", "{}", "+"], stdout=subprocess.DEVNULL,
-                           check=True)
+            read_files(server.datadir)
             if part == RANDOM:
                 server.start(f"--table-definition-cache={DEFINITIONS}",
                              f"--table-open-cache={DEFINITIONS}")
@@ -323,6 +309,7 @@ class ColdOpen(Scenario):
                 server.start()
                 measured = (cls.hot(server, options, part == SLOW)
                             if part in (BESIDE, SLOW) else
+                            cls.evict(server, options) if part == EVICT else
                             cls.first_touch(server, part, options))
             server.stop()
             for label, value in measured.items():
@@ -333,14 +320,16 @@ class ColdOpen(Scenario):
     def first_touch(cls, server, part, options):
         connections = int(part.partition(" ")[0])
         # Each connection from its own end, as sites of a host are apart
-        return rates((RATE, CPU, SWITCHES), *run(server, *(
-            (read_each, share) for share in
-            shares(range(1, cls.tables(options) + 1), connections))))
+        clients = [(read_each, share) for share in
+                   shares(range(1, cls.tables(options) + 1), connections)]
+        found = rates((RATE, CPU, SWITCHES), *run(server, DATABASE, *clients))
+        _, _, used = run(server, DATABASE, *clients)
+        return {**found, AGAIN: 1e6 * used[0] / cls.tables(options)}
 
     @classmethod
     def at_random(cls, server, options):
         def read(seconds, seed):
-            return run(server, *(
+            return run(server, DATABASE, *(
                 (read_any, cls.tables(options), seconds, seed + number)
                 for number in range(RANDOM_CONNECTIONS)))
         read(cls.seconds(options) / 2, 100)     # the caches fill up
@@ -360,7 +349,7 @@ class ColdOpen(Scenario):
                 continue
             stop, seconds = multiprocessing.Event(), cls.seconds(options)
             answers, begin, _ = run(
-                server,
+                server, DATABASE,
                 *((read_timed, seconds, stop, number)
                   for number in range(HOT)),
                 *((keep_busy, share, seconds, stop, tables is known)
@@ -374,8 +363,29 @@ class ColdOpen(Scenario):
         session.close()
         return found
 
+    @classmethod
+    def evict(cls, server, options):
+        """The time that SELECTs from known tables take while InnoDB evicts
+        nearly all definitions."""
+        def memory():
+            return server.status("Innodb_mem_dictionary")
+
+        run(server, DATABASE, *((read_each, share) for share in
+                      shares(range(1, cls.tables(options) + 1), CONNECTIONS[1])))
+        full = memory()
+        stop = multiprocessing.Event()
+        answers, _, _ = run(
+            server, DATABASE, (shrink, stop),
+            *((read_timed, cls.seconds(options), stop, number)
+              for number in range(EVICTING)))
+        took = sorted(itertools.chain(*answers[1:]))
+        return dict(zip(EVICTED, (percentile(took, 0.999), took[-1],
+                                  memory() / full)))
+
     @staticmethod
     def remarks(results, options):
+        if options.cold_shared:
+            return []
         values = {cell["label"]: values for cell, values in results}
         said = []
         for label in [first(connections) + RATE for connections in CONNECTIONS
@@ -388,16 +398,11 @@ class ColdOpen(Scenario):
                             "stock")
         for variant in ("stock", "patched"):
             one, many = ([median(values[first(connections) + what][variant])
-                          for what in (RATE, CPU)]
+                          for what in (RATE, CPU, AGAIN)]
                          for connections in CONNECTIONS)
             said.append(f"{variant}: {CONNECTIONS[1]} connections touch "
                         f"{many[0] / one[0]:.2f} times as many tables a "
                         f"second as one, for {many[1] / one[1]:.2f} times "
-                        "the CPU time each")
+                        "the CPU time each; a SELECT from a known table "
+                        f"takes {many[2] / one[2]:.2f} times the CPU time")
         return said
-
-
-def shares(tables, number):
-    """A range in so many parts, one behind the other."""
-    return [tables[len(tables) * i // number:len(tables) * (i + 1) // number]
-            for i in range(number)]

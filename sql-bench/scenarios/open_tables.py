@@ -2,11 +2,11 @@
 """WL#70, table_cache negative scalability (2009)."""
 
 from benchlib import sysbench
-from benchlib.scenario import (INNODB_FILES, Scenario, engines,
+from benchlib.scenario import (CONTROL, INNODB_FILES, Scenario, engines,
                                innodb_options, integers, need_descriptors,
                                positive, table_bytes)
 from benchlib.servers import create_tables
-from benchlib.statistics import median
+from benchlib.statistics import geometric_mean, median, ratio_of_pairs
 
 EXTRAPOLATED = 100000           # open tables
 
@@ -176,7 +176,7 @@ class OpenTables(Scenario):
                 if shares:
                     said.append(f"{variant}, {count} thread(s): of InnoDB's "
                                 "rate: " + ", ".join(shares))
-        return (said + cls.cpu_time(results)
+        return (said + cls.cpu_time(results) + cls.overall(results)
                 + cls.extrapolate(rates, caches, names))
 
     @staticmethod
@@ -198,6 +198,16 @@ class OpenTables(Scenario):
             said.append(f"CPU time a statement, of which {opens:.2f} open a "
                         f"table, {cell['label']}: {ratios}")
         return said
+
+    @staticmethod
+    def overall(results):
+        """The geometric mean of the ratios to stock, over all cells."""
+        found = {name: [ratio_of_pairs(values["stock"], values.get(name, []))
+                        for _, values in results]
+                 for name in ("patched", CONTROL)}
+        return [f"{name}: the geometric mean of the ratios is "
+                f"{geometric_mean(ratio['median'] for ratio in ratios):.3f}"
+                for name, ratios in found.items() if None not in ratios]
 
     @staticmethod
     def extrapolate(rates, caches, names):

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Clients of a server, each a process, and what the server uses meanwhile."""
+
+import multiprocessing
+import os
+import pathlib
+import time
+
+from . import wire
+from .processes import in_processes
+
+
+def client(pipe, begin, work, socket, database, *arguments):
+    """A process: connect, wait for the others, answer what work() returns."""
+    session = wire.Connection(socket, database)
+    begin.wait()
+    pipe.send(work(session, *arguments))
+
+
+def run(server, database, *clients):
+    """Run clients, each a tuple of a function, which is given a session of the
+    database, and its other arguments; return their answers, when they began,
+    and what the server has used meanwhile, as usage() has it."""
+    begin = multiprocessing.Barrier(len(clients) + 1)
+    found = {}
+
+    def started():
+        begin.wait()
+        found["begin"] = time.monotonic()
+        found["before"] = usage(server.process.pid)
+
+    answers = in_processes(
+        client, [(begin, work, server.socket, database, *arguments)
+                 for work, *arguments in clients], started)
+    after = usage(server.process.pid)
+    return answers, found["begin"], [b - a for a, b in
+                                     zip(found["before"], after)]
+
+
+def usage(pid):
+    """(seconds of CPU time, voluntary context switches) of a process so far;
+    the latter of the threads that there are."""
+    text = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii",
+                                                       errors="replace")
+    fields = text.rpartition(")")[2].split()
+    switches = 0
+    for path in pathlib.Path(f"/proc/{pid}/task").glob("*/status"):
+        try:
+            lines = path.read_text(errors="replace").splitlines()
+        except (FileNotFoundError, ProcessLookupError):
+            continue                    # the thread has ended
+        switches += sum(int(line.split()[1]) for line in lines
+                        if line.startswith("voluntary_ctxt_switches"))
+    return ((int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"),
+            switches)
+
+
+def resident(pid):
+    """Bytes of a process that are in memory."""
+    text = pathlib.Path(f"/proc/{pid}/statm").read_text(encoding="ascii")
+    return int(text.split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def read_files(directory):
+    """Let the page cache have all files below a directory."""
+    for path in directory.rglob("*"):
+        if path.is_file():
+            with open(path, "rb", buffering=0) as file:
+                while file.read(1 << 20):
+                    pass
+
+
+def shares(tables, number):
+    """A range in so many parts, one behind the other."""
+    return [tables[len(tables) * i // number:len(tables) * (i + 1) // number]
+            for i in range(number)]
