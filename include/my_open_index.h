@@ -67,10 +67,12 @@
     until the files are synced, for checkpoints have to know them until then;
     they wait for close_lock before they touch more than the constant fields.
 
-  - If the owner fails to open the file, those who were waiting to open it in
-    the same way get the same error, without doing the I/O again. Those who
-    come later, want to open it in another way, or don't want to open it, go
-    on with it as usual.
+  - If the owner fails to open the file, and the error is a fact about the
+    file (it is missing, or damaged), the threads that were waiting to open it
+    in the same way get the same error, without doing the I/O again. Threads
+    that come later, want to open it in another way, or don't want to open it,
+    go on with it as usual. So do all if the owner lacked something, such as
+    memory or a descriptor, for the next thread may get it.
 
   The entry of an owned name is on the stack of its owner, so owning a name
   needs no memory and cannot fail. A thread owns one name at a time: it does

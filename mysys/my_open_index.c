@@ -223,13 +223,37 @@ int open_index_begin(OPEN_INDEX *index, OPEN_INDEX_NAME *owner,
 }
 
 
+/*
+  Is an error a fact about the file, which a thread that tries at once will meet,
+  too? Others may be gone by then: no memory, no descriptor, an I/O error.
+*/
+
+static my_bool is_about_file(int error)
+{
+  switch (error) {
+  case ENOENT:
+  case ELOOP:
+  case HA_ERR_CRASHED:
+  case HA_ERR_CRASHED_ON_USAGE:
+  case HA_ERR_CRASHED_ON_REPAIR:
+  case HA_ERR_NOT_A_TABLE:
+  case HA_ERR_OLD_FILE:
+  case HA_ERR_UNSUPPORTED:
+    return TRUE;
+  default:
+    return FALSE;
+  }
+}
+
+
 /**
   Give back a name
 
   @param index  the index; index->lock is not held
   @param owner  filled in by open_index_begin()
   @param error  0, or the error with which the owner failed to open the file.
-                Those who wait to open it in the same way get it too.
+                If it is a fact about the file, the threads that wait to open
+                it in the same way get it, too.
 */
 
 void open_index_end(OPEN_INDEX *index, OPEN_INDEX_NAME *owner, int error)
@@ -248,7 +272,7 @@ void open_index_end_locked(OPEN_INDEX *index, OPEN_INDEX_NAME *owner,
   OPEN_INDEX_NAME **pos, *next;
   mysql_mutex_assert_owner(index->lock);
 
-  if (error && owner->how)
+  if (owner->how && is_about_file(error))
   {
     OPEN_INDEX_NAME *waiting= owner->first_waiting;
     owner->first_waiting= owner->last_waiting= NULL;

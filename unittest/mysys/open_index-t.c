@@ -514,6 +514,19 @@ static void waiting_threads_share_an_error(void)
   ok(bad == 0, "an error is shared by those who want to open in the same way, "
      "the others go on in their order (%u wrong)", bad);
 
+  /* What the owner lacks, others may get */
+  open_index_begin(&index_under_test, &owner, names[0], strlen(names[0]), how);
+  for (i= 0; i < THREADS; i++)
+    openers[i].how= how;
+  let_wait(&owner, THREADS);
+  open_index_end(&index_under_test, &owner, EMFILE);
+  for (i= bad= 0; i < THREADS; i++)
+  {
+    pthread_join(openers[i].thread, NULL);
+    bad+= (openers[i].error != 0 || openers[i].turn != (int) i + 1);
+  }
+  ok(bad == 0, "no descriptor: the others try for themselves");
+
   /* One that does not open a file has no error to share */
   open_index_begin(&index_under_test, &owner, names[0], strlen(names[0]), 0);
   for (i= 0; i < THREADS; i++)
@@ -559,7 +572,7 @@ static void owner_gets_the_current_share(void)
 int main(int argc __attribute__((unused)), char *argv[])
 {
   MY_INIT(argv[0]);
-  plan(38);
+  plan(39);
   my_rnd_init(&rnd, 20090101, 49177);
   mysql_mutex_init(0, &LOCK_test, MY_MUTEX_INIT_FAST);
   mysql_mutex_lock(&LOCK_test);
