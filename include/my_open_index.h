@@ -84,6 +84,7 @@
 
 #include <my_pthread.h>
 #include <mysql/psi/mysql_thread.h>
+#include <mysql/psi/mysql_stage.h>
 #include <hash.h>
 
 C_MODE_START
@@ -136,6 +137,9 @@ typedef struct st_open_index
 #define OPEN_INDEX_INIT(lock, get_name, is_current) \
   { (lock), (get_name), (is_current), \
     { 0, 0, 0, 0, 0, { 0, 0, 0, 0, 0, 0, 0 }, 0, 0, 0, 0 }, { 0 } }
+
+/* What SHOW PROCESSLIST shows of a thread that waits for a name */
+extern PSI_stage_info stage_waiting_for_table_file;
 
 /* These take the mutex. The caller holds neither it nor a later lock */
 int open_index_begin(OPEN_INDEX *index, OPEN_INDEX_NAME *owner,

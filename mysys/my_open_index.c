@@ -14,6 +14,9 @@
 */
 #define OPEN_INDEX_GROWTH 4096
 
+/* The server registers it: tdc_init() */
+PSI_stage_info stage_waiting_for_table_file= { 0, "Waiting for table file", 0 };
+
 
 /*
   Hash value of a file name. The default of HASH for binary strings is too
@@ -198,6 +201,7 @@ int open_index_begin(OPEN_INDEX *index, OPEN_INDEX_NAME *owner,
   mysql_mutex_lock(index->lock);
   if ((current= *find_owner(index, owner)))
   {
+    PSI_stage_info old_stage= { 0, NULL, 0 };
     owner->thread= my_thread_var;
     owner->waiting= TRUE;
     if (current->last_waiting)
@@ -205,10 +209,13 @@ int open_index_begin(OPEN_INDEX *index, OPEN_INDEX_NAME *owner,
     else
       current->first_waiting= owner;
     current->last_waiting= owner;
+    proc_info_hook(NULL, &stage_waiting_for_table_file, &old_stage, __func__,
+                   __FILE__, __LINE__);
     do
     {
       mysql_cond_wait(&owner->thread->suspend, index->lock);
     } while (owner->waiting);
+    proc_info_hook(NULL, &old_stage, NULL, __func__, __FILE__, __LINE__);
     if (owner->error)
     {
       mysql_mutex_unlock(index->lock);

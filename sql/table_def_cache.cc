@@ -44,6 +44,7 @@
 #include "debug_sync.h"
 #include "table_cache_parts.h"
 #include "unireg.h"
+#include <my_open_index.h>
 
 
 /** @@table_definition_cache: how many shares may be cached. */
@@ -893,6 +894,8 @@ bool tdc_init()
 {
   DBUG_ENTER("tdc_init");
 #ifdef HAVE_PSI_INTERFACE
+  PSI_stage_info *stage= &stage_waiting_for_table_file;
+  mysql_stage_register("mysys", &stage, 1);
   mysql_mutex_register("sql", tdc_mutexes, array_elements(tdc_mutexes));
   mysql_cond_register("sql", tdc_conds, array_elements(tdc_conds));
 #endif
