@@ -465,6 +465,21 @@ class ScenariosTest(unittest.TestCase):
 
 
 class ReportTest(unittest.TestCase):
+    def test_verdict_wants_an_interval_without_1_and_without_the_control(self):
+        def cell(label, ratio, control=()):
+            noise = (0.99, 1.0, 1.01, 1.0, 0.99, 1.01)
+            return {"label": label, "values": {
+                "stock": 6 * [100.0], "patched": [100 * ratio * n
+                                                  for n in noise],
+                "stock again": [100 * c * n for c in control for n in noise]}}
+
+        found = report.gains(data(unit="as named", cells=[
+            cell("pages/s", 2), cell("CPU, us", 0.5), cell("waits, ms", 2),
+            cell("other/s", 1.0), cell("noise/s", 1.2, (1.2,))]))
+        self.assertEqual([verdict for *_, verdict in found],
+                         ["gain", "gain", "loss", "same", "same"])
+        self.assertAlmostEqual(found[1][1], 2)
+
     def test_section_tells_what_is_absent(self):
         text = "\n".join(report.section(data(), Fake()))
         self.assertIn("| one | 1 | 3 | 3.00 | - | 1 |", text)

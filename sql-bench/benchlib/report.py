@@ -14,6 +14,8 @@ COLOURS = {"stock": "#8a8a8a", "patched": "#2f8fd0"}
 PEERS = ("#c07a2c", "#5f9e50", "#a35fb0")
 TEXT = "#808080"
 FULL = 5                        # pairs of a full run, at least
+# In the label of a cell that has a unit of its own
+MORE_IS_BETTER = ("/s", "KiB in an extent", "results kept", "hits in")
 AS_NAMED = "as named"           # the unit of each cell is in its label
 
 
@@ -137,16 +139,9 @@ def lines(pyplot, data):
 
 
 def plot(data, path):
-    """An SVG without a background."""
+    """The plot of one scenario."""
     pyplot = style()
-    figure = (lines if data.get("plot") else bars)(pyplot, data)
-    figure.tight_layout()
-    figure.savefig(path, transparent=True, metadata={"Date": None})
-    pyplot.close(figure)
-    text = "\n".join(line.rstrip() for line in path.read_text().splitlines())
-    path.write_text(text.replace(
-        "<svg ", "<!-- SPDX-License-Identifier: GPL-2.0-only -->\n<svg ", 1)
-        + "\n")
+    save(pyplot, (lines if data.get("plot") else bars)(pyplot, data), path)
 
 
 def repeated(data, again):
@@ -252,6 +247,113 @@ def section(data, scenario, again=None):
     return result + ["", "; ".join(facts) + ".", ""]
 
 
+def is_rate(data, cell):
+    """Whether more is better: where each cell has a unit of its own, its label
+    tells."""
+    if data["unit"] != AS_NAMED:
+        return data["higher_is_better"]
+    return any(word in cell["label"] for word in MORE_IS_BETTER)
+
+
+def gains(data):
+    """(label, times better than stock, the interval of that, verdict) of each
+    cell that has a ratio; a time that is halved is 2 times better.
+
+    Verdict: "gain" or "loss" if the interval leaves out 1 and, where there is
+    a control, the ratio is not in the interval of stock to itself; "same"
+    otherwise, and of less than three pairs.
+    """
+    found = []
+    for cell in complete(data):
+        def better(name):
+            times = [cell["values"]["stock"], cell["values"].get(name, [])]
+            if not is_rate(data, cell):
+                times.reverse()
+            ratio = ratio_of_pairs(*times)
+            if not ratio or not ratio["median"]:
+                return None
+            low, high = (interval(*times, data.get("starts", 1))
+                         or (ratio["median"],) * 2)
+            return ratio["median"], max(low, 1e-3), high, ratio["pairs"]
+
+        measured, control = better("patched"), better(CONTROL)
+        if not measured:
+            continue
+        middle, low, high, pairs = measured
+        verdict = ("same" if pairs < 3 or low <= 1 <= high or
+                   control and control[1] <= middle <= control[2]
+                   else "gain" if middle > 1 else "loss")
+        found.append((cell["label"], middle, (low, high), verdict))
+    return found
+
+
+def summary(all_data, scenarios):
+    """The lines of the table with a line for each scenario."""
+    lines = ["## Summary", "",
+             "How many times better than stock: rates as they are, times and "
+             "costs inverted. A cell is a",
+             "gain or a loss if its interval leaves out 1, and the control's "
+             "interval, where there is",
+             "one, does not have it.", "",
+             "| experiment | cells | gain | same | loss | median | least | "
+             "most |", "|---|---:|---:|---:|---:|---:|---:|---:|"]
+    for data in all_data:
+        found = gains(data)
+        if found:
+            times = [middle for _, middle, _, _ in found]
+            counts = [sum(verdict == wanted for *_, verdict in found)
+                      for wanted in ("gain", "same", "loss")]
+            lines.append("| " + " | ".join(
+                [scenarios[data["scenario"]].title, str(len(found)),
+                 *map(str, counts), ratio_text(median(times)),
+                 ratio_text(min(times)), ratio_text(max(times))]) + " |")
+    return [*lines, "", "![All ratios](performance/forest.svg)", ""]
+
+
+def forest(pyplot, all_data):
+    """All ratios with their intervals, on a logarithmic axis."""
+    rows = []
+    for data in all_data:
+        found = gains(data)
+        if found:
+            rows.append((data["title"], None, None, None))
+            rows += found
+    shades = {"gain": COLOURS["patched"], "same": COLOURS["stock"],
+              "loss": PEERS[0]}
+    figure, axes = pyplot.subplots(figsize=(8, 0.8 + 0.16 * len(rows)))
+    for index, (_, middle, limits, verdict) in enumerate(rows):
+        if middle is not None:
+            axes.errorbar([middle], [-index],
+                          xerr=[[max(middle - limits[0], 0)],
+                                [max(limits[1] - middle, 0)]],
+                          color=shades[verdict], marker="o", markersize=3,
+                          linewidth=1)
+    axes.axvline(1, color=TEXT, linewidth=0.8)
+    axes.set_xscale("log")
+    axes.set_yticks([-index for index in range(len(rows))],
+                    [label for label, *_ in rows], fontsize=6)
+    for text, row in zip(axes.get_yticklabels(), rows):
+        if row[1] is None:
+            text.set_fontweight("bold")
+    axes.set_ylim(-len(rows), 1)
+    axes.set_xlabel("times better than stock")
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    return figure
+
+
+def save(pyplot, figure, path):
+    """As an SVG without a background."""
+    figure.tight_layout()
+    figure.savefig(path, transparent=True, metadata={"Date": None})
+    pyplot.close(figure)
+    text = "\n".join(line.rstrip() for line in path.read_text().splitlines())
+    path.write_text(text.replace(
+        "<svg ", "<!-- SPDX-License-Identifier: GPL-2.0-only -->\n<svg ", 1)
+        + "\n")
+
+
 def write(output, docs, scenarios, second=None):
     """Write the report from output/NAME.json of each scenario that is there,
     and keep the raw data beside the plots.
@@ -278,9 +380,16 @@ def write(output, docs, scenarios, second=None):
             "each turn: what differs from stock there is noise. Each "
             "experiment names the command",
             "that repeats it.", ""]
+    kept = {name: keep(output, plots, name) for name in scenarios}
+    kept = {name: data for name, data in kept.items()
+            if data and complete(data)}
+    if any(gains(data) for data in kept.values()):
+        text += summary(kept.values(), scenarios)
+        pyplot = style()
+        save(pyplot, forest(pyplot, kept.values()), plots / "forest.svg")
     for name, scenario in scenarios.items():
-        data = keep(output, plots, name)
-        if data and complete(data):
+        if name in kept:
+            data = kept[name]
             plot(data, plots / f"{name}.svg")
             again = keep(second, plots, name, ".second") if second else None
             text += section(data, scenario, again)
