@@ -23,7 +23,6 @@ Steps of a thread that wants table T, which dict_sys.find_table() did not find
    2 rows     Hold rows_latch in shared mode. Note n_changes. Read the row of
               SYS_TABLES.
    3 file     Hold no latch. Open the .ibd file, read and validate page 0.
-              Read the pages of the other rows into the buffer pool.
               If fil_system knows the tablespace, this step is skipped.
    4 rows     Hold rows_latch in shared mode. If n_changes is another, stop
               unless the row of SYS_TABLES is what it was. Create the
@@ -71,6 +70,10 @@ the .ibd file. Between 5 and 7 another thread may load T, write to it, and evict
 what a definition holds, only the metadata of instant ALTER TABLE can change then: it
 is forgotten when the table becomes empty. That is why step 7 reads it, and a page in
 the system tablespace that DDL may have freed is read there, too.
+
+While the pages with these rows have to be read from a slow disk, a thread reads
+them before 2 and in 3, where it holds no latch: else DDL, which has dict_sys.latch when it
+waits for rows_latch, would stop everybody for that long. See page_warmer.
 
 When n_changes is another in 6, what was built is freed, whatever the change was.
 
@@ -165,6 +168,42 @@ constexpr unsigned MAX_REBUILDS= 1;
 /** The most tables that are built for one, if it has FOREIGN KEY children */
 constexpr size_t MAX_BUILT= 64;
 
+/** Finds out whether pages of the dictionary tables come from a slow disk. If so,
+threads read them into the buffer pool before they acquire rows_latch. If not,
+they leave out these searches, which take a twenty-fifth of the CPU time of the
+statement. An object times the reading from its creation to its end. */
+class page_warmer
+{
+  /** What takes longer than this has waited for a disk, in microseconds */
+  static constexpr ulonglong SLOW= 200;
+  /** How many loads read pages in advance after something was slow */
+  static constexpr unsigned LOADS= 256;
+  /** how many loads are still to do so; a lost decrement does no harm */
+  static Atomic_relaxed<unsigned> left;
+  /** when the caller began to read */
+  const ulonglong begin= microsecond_interval_timer();
+
+public:
+  /** Note how long it took to read, with or without rows_latch */
+  ~page_warmer()
+  {
+    if (microsecond_interval_timer() - begin > SLOW)
+      left= LOADS;
+  }
+
+  /** @return whether a load that begins is to read pages in advance */
+  static bool begin_load()
+  {
+    const unsigned n= left;
+    if (n)
+      left= n - 1;
+    return n != 0;
+  }
+};
+
+/* After a start, nothing is in the buffer pool */
+Atomic_relaxed<unsigned> page_warmer::left{page_warmer::LOADS};
+
 /** Names of the tables that are being loaded */
 struct slot
 {
@@ -252,6 +291,7 @@ indexes and index fields into the buffer pool.
 @param id  table identifier */
 void touch_rows(table_id_t id)
 {
+  page_warmer time;
   byte table_id[8], index_id[8];
   mach_write_to_8(table_id, id);
   memset(index_id, 0, sizeof index_id);
@@ -312,6 +352,7 @@ bool name_of(table_id_t id, std::string *name)
 dict_table_t *read_table(const std::string &name, unsigned *uncommitted)
 {
   ut_ad(dict_sys.frozen());
+  page_warmer time;
   dict_index_t *index= dict_sys.sys_tables->indexes.start;
   const search_key key(index, name.data(), name.size());
   dict_table_t *table= nullptr;
@@ -844,7 +885,12 @@ bool dict_preload_t::build(const std::string &table_name,
   /* The wanted table was looked up just now */
   if (!tables.empty() && is_cached(table_name))
     return false;
-  touch(dict_sys.sys_tables, table_name.data(), table_name.size());
+  const bool warm= page_warmer::begin_load();
+  if (warm)
+  {
+    page_warmer time;
+    touch(dict_sys.sys_tables, table_name.data(), table_name.size());
+  }
   keep_ddl_out();
   if (tables.empty())
     changes= n_changes;
@@ -887,7 +933,7 @@ bool dict_preload_t::build(const std::string &table_name,
       opened_file file;
       ok= flags != UINT32_MAX &&
         file.open(id, flags, {table_name.data(), table_name.size()});
-      if (ok)
+      if (ok && warm)
         touch_rows(table_id);
       keep_ddl_out();
       if (changes == n_changes)
@@ -918,6 +964,7 @@ bool dict_preload_t::build(const std::string &table_name,
   ok= space != nullptr;
   if (ok)
   {
+    page_warmer time;
     table->space= space;
     ok= !(table->flags2 & (DICT_TF2_FTS | DICT_TF2_FTS_HAS_DOC_ID |
                            DICT_TF2_FTS_ADD_DOC_ID)) &&
