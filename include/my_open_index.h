@@ -38,9 +38,8 @@
   ----------------------------------
 
   The mutex of the index (THR_LOCK_myisam, THR_LOCK_maria) is held only to
-  look up, insert and remove, never across file I/O. That an open, a close or
-  a create of a file does not meet another one of the same file is seen to by
-  a lock on its name:
+  look up, insert and remove, never across file I/O. A lock on the name of a file
+  keeps an open, a close or a create of it from meeting another one:
 
   - open_index_begin() makes the calling thread the owner of a name. If
     another thread owns the name, it waits; threads that wait for one name
@@ -78,8 +77,12 @@
   needs no memory and cannot fail. A thread owns one name at a time: it does
   not open, close or create a registered table while it does so with another.
 
+  Owned names are in chains, by hash value. Each chain has a mutex of its own,
+  so to own a name and to give it back costs nothing that other names share.
+
   Order of locks: name, Aria's close_lock, mutex of the index, intern_lock.
-  Nobody waits for a name while holding any of the others.
+  Nobody waits for a name while holding any of the others. A thread that has the
+  mutex of a chain locks nothing else.
 */
 
 #include <my_pthread.h>
@@ -94,15 +97,18 @@ C_MODE_START
 
 struct st_my_thread_var;
 
-/* A thread that owns a name, or waits for it. All is protected by the mutex */
+/*
+  A thread that owns a name, or waits for it. All is protected by the mutex of
+  the chain, open_index_name_locks[hash_value % OPEN_INDEX_NAME_CHAINS]
+*/
 typedef struct st_open_index_name
 {
-  /* Set by open_index_begin(): the current share of the name or NULL */
+  /* Of the owner. The current share of the name, NULL if not looked for */
   void *share;
   /* Constant. The caller keeps the name until it gives it back */
   const char *name;
   size_t length;
-  /* Constant: how the file is to be opened. 0 if it is not to be opened */
+  /* Constant: OPEN_INDEX_HOW(), OPEN_INDEX_CREATE or OPEN_INDEX_CLOSE */
   uint how;
   uint32 hash_value;                            /* Constant. Of the name */
   /* Owner: next owner in the chain. Waiting: next in the queue */
@@ -130,7 +136,7 @@ typedef struct st_open_index
   my_bool (*is_current)(const void *share);
   /* Protected by lock. Uninitialized (all zero) when there are no shares */
   HASH shares;
-  /* Protected by lock: the owned names */
+  /* Owned names. Each chain is protected by its open_index_name_locks[] */
   OPEN_INDEX_NAME *names[OPEN_INDEX_NAME_CHAINS];
 } OPEN_INDEX;
 
@@ -141,7 +147,15 @@ typedef struct st_open_index
 /* What SHOW PROCESSLIST shows of a thread that waits for a name */
 extern PSI_stage_info stage_waiting_for_table_file;
 
-/* These take the mutex. The caller holds neither it nor a later lock */
+/*
+  For the chains of that number of all indexes. mysys creates and destroys them
+  with its other mutexes
+*/
+extern mysql_mutex_t open_index_name_locks[OPEN_INDEX_NAME_CHAINS];
+void open_index_init_locks(void);
+void open_index_destroy_locks(void);
+
+/* The caller holds neither the mutex of the index nor a later lock */
 int open_index_begin(OPEN_INDEX *index, OPEN_INDEX_NAME *owner,
                      const char *name, size_t length, uint how);
 void open_index_end(OPEN_INDEX *index, OPEN_INDEX_NAME *owner, int error);
@@ -151,10 +165,13 @@ void *open_index_find(const OPEN_INDEX *index, const char *name,
                       size_t length);
 my_bool open_index_insert(OPEN_INDEX *index, void *share);
 void open_index_delete(OPEN_INDEX *index, void *share);
-void open_index_end_locked(OPEN_INDEX *index, OPEN_INDEX_NAME *owner,
-                           int error);
 
-/* The 'how' of open_index_begin() for a mode of open() and HA_OPEN_ flags */
+/*
+  The 'how' of open_index_begin(): to close the file, which needs no look at the
+  index; to create it; to open it, by a mode of open() and HA_OPEN_ flags
+*/
+#define OPEN_INDEX_CLOSE 0U
+#define OPEN_INDEX_CREATE 2U
 #define OPEN_INDEX_HOW(mode, open_flags) \
   (1U | ((uint) (mode) & 3) << 1 | (uint) (open_flags) << 3)
 

@@ -134,6 +134,31 @@ void open_index_delete(OPEN_INDEX *index, void *share)
 }
 
 
+mysql_mutex_t open_index_name_locks[OPEN_INDEX_NAME_CHAINS];
+
+void open_index_init_locks(void)
+{
+  uint i;
+  for (i= 0; i < OPEN_INDEX_NAME_CHAINS; i++)
+    mysql_mutex_init(PSI_NOT_INSTRUMENTED, &open_index_name_locks[i],
+                     MY_MUTEX_INIT_FAST);
+}
+
+
+void open_index_destroy_locks(void)
+{
+  uint i;
+  for (i= 0; i < OPEN_INDEX_NAME_CHAINS; i++)
+    mysql_mutex_destroy(&open_index_name_locks[i]);
+}
+
+
+static mysql_mutex_t *lock_of_chain(const OPEN_INDEX_NAME *entry)
+{
+  return &open_index_name_locks[entry->hash_value % OPEN_INDEX_NAME_CHAINS];
+}
+
+
 /* Make the caller the owner of a name that nobody owns */
 
 static void become_owner(OPEN_INDEX *index, OPEN_INDEX_NAME *owner)
@@ -172,10 +197,15 @@ static void wake_up(OPEN_INDEX_NAME *entry)
 
   @param index   the index; index->lock is not held
   @param owner   to be filled in. Belongs to the index until
-                 open_index_end(); owner->share is the current share.
+                 open_index_end(); owner->share is the current share, or NULL
+                 if how is OPEN_INDEX_CLOSE.
   @param name    unique file name. Must stay until open_index_end()
   @param length  its length
-  @param how     OPEN_INDEX_HOW() if the file is to be opened, else 0
+  @param how     OPEN_INDEX_HOW(), OPEN_INDEX_CREATE or OPEN_INDEX_CLOSE
+
+  The share stays the current one until the caller changes that, as only the owner
+  of a name inserts and removes its shares: so the two mutexes are locked one
+  after the other.
 
   @return 0 if the caller owns the name now. Else the error with which another
           thread, for which the caller waited, failed to open the file in the
@@ -189,7 +219,9 @@ int open_index_begin(OPEN_INDEX *index, OPEN_INDEX_NAME *owner,
                      const char *name, size_t length, uint how)
 {
   OPEN_INDEX_NAME *current;
+  mysql_mutex_t *lock;
 
+  owner->share= NULL;
   owner->name= name;
   owner->length= length;
   owner->how= how;
@@ -198,7 +230,8 @@ int open_index_begin(OPEN_INDEX *index, OPEN_INDEX_NAME *owner,
   owner->waiting= FALSE;
   owner->error= 0;
 
-  mysql_mutex_lock(index->lock);
+  lock= lock_of_chain(owner);
+  mysql_mutex_lock(lock);
   if ((current= *find_owner(index, owner)))
   {
     PSI_stage_info old_stage= { 0, NULL, 0 };
@@ -213,19 +246,25 @@ int open_index_begin(OPEN_INDEX *index, OPEN_INDEX_NAME *owner,
                    __FILE__, __LINE__);
     do
     {
-      mysql_cond_wait(&owner->thread->suspend, index->lock);
+      mysql_cond_wait(&owner->thread->suspend, lock);
     } while (owner->waiting);
     proc_info_hook(NULL, &old_stage, NULL, __func__, __FILE__, __LINE__);
     if (owner->error)
     {
-      mysql_mutex_unlock(index->lock);
+      mysql_mutex_unlock(lock);
       return owner->error;
     }
   }
   else
     become_owner(index, owner);
-  owner->share= open_index_find(index, name, length);
-  mysql_mutex_unlock(index->lock);
+  mysql_mutex_unlock(lock);
+
+  if (how != OPEN_INDEX_CLOSE)
+  {
+    mysql_mutex_lock(index->lock);
+    owner->share= open_index_find(index, name, length);
+    mysql_mutex_unlock(index->lock);
+  }
   return 0;
 }
 
@@ -265,21 +304,11 @@ static my_bool is_about_file(int error)
 
 void open_index_end(OPEN_INDEX *index, OPEN_INDEX_NAME *owner, int error)
 {
-  mysql_mutex_lock(index->lock);
-  open_index_end_locked(index, owner, error);
-  mysql_mutex_unlock(index->lock);
-}
-
-
-/* The same, if the caller has index->lock already. It keeps it */
-
-void open_index_end_locked(OPEN_INDEX *index, OPEN_INDEX_NAME *owner,
-                           int error)
-{
   OPEN_INDEX_NAME **pos, *next;
-  mysql_mutex_assert_owner(index->lock);
+  mysql_mutex_t *lock= lock_of_chain(owner);
 
-  if (owner->how && is_about_file(error))
+  mysql_mutex_lock(lock);
+  if ((owner->how & OPEN_INDEX_HOW(0, 0)) && is_about_file(error))
   {
     OPEN_INDEX_NAME *waiting= owner->first_waiting;
     owner->first_waiting= owner->last_waiting= NULL;
@@ -311,4 +340,5 @@ void open_index_end_locked(OPEN_INDEX *index, OPEN_INDEX_NAME *owner,
     become_owner(index, next);
     wake_up(next);
   }
+  mysql_mutex_unlock(lock);
 }

@@ -129,18 +129,17 @@ void _ma_unindex_share(MARIA_SHARE *share)
 
 /*
   Add an instance of a table to the list of open ones, as the last step of
-  opening it, and give back the name of its file. Both need THR_LOCK_maria. Who
-  gets the name next finds the instance complete and listed.
+  opening it. The thread that gets the name of its file next finds the instance
+  complete and listed.
 */
 
-void _ma_list_instance(MARIA_HA *info, OPEN_INDEX_NAME *owner)
+void _ma_list_instance(MARIA_HA *info)
 {
   MARIA_SHARE *share= info->s;
   mysql_mutex_lock(&THR_LOCK_maria);
   info->open_list.data= info->share_list.data= (void*) info;
   maria_open_list=  list_add(maria_open_list,  &info->open_list);
   share->open_list= list_add(share->open_list, &info->share_list);
-  open_index_end_locked(&maria_open_index, owner, 0);
   mysql_mutex_unlock(&THR_LOCK_maria);
 }
 

@@ -381,7 +381,8 @@ static void *own_names(void *arg)
     char name[64];
     /* As a caller does it: the name is on its stack */
     strmov(name, names[n]);
-    if (open_index_begin(&index_under_test, &owner, name, strlen(name), 0))
+    if (open_index_begin(&index_under_test, &owner, name, strlen(name),
+                         OPEN_INDEX_CREATE))
       my_atomic_add32(&overlaps, 1);
     if (my_atomic_add32(&owned[n].owners, 1) != 0)
       my_atomic_add32(&overlaps, 1);
@@ -450,10 +451,12 @@ static uint count_waiting(const OPEN_INDEX_NAME *owner)
 {
   const OPEN_INDEX_NAME *waiting;
   uint count= 0;
-  mysql_mutex_lock(&LOCK_test);
+  mysql_mutex_t *lock=
+    &open_index_name_locks[owner->hash_value % OPEN_INDEX_NAME_CHAINS];
+  mysql_mutex_lock(lock);
   for (waiting= owner->first_waiting; waiting; waiting= waiting->next)
     count++;
-  mysql_mutex_unlock(&LOCK_test);
+  mysql_mutex_unlock(lock);
   return count;
 }
 
@@ -499,7 +502,8 @@ static void waiting_threads_share_an_error(void)
   /* Same way, other way, not opening; and in between */
   open_index_begin(&index_under_test, &owner, names[0], strlen(names[0]), how);
   for (i= 0; i < THREADS; i++)
-    openers[i].how= i % 3 == 0 ? how : i % 3 == 1 ? other_how : 0;
+    openers[i].how= i % 3 == 0 ? how : i % 3 == 1 ? other_how :
+                    i % 2 ? OPEN_INDEX_CLOSE : OPEN_INDEX_CREATE;
   let_wait(&owner, THREADS);
   open_index_end(&index_under_test, &owner, HA_ERR_CRASHED);
   for (i= bad= 0; i < THREADS; i++)
@@ -528,9 +532,10 @@ static void waiting_threads_share_an_error(void)
   ok(bad == 0, "no descriptor: the others try for themselves");
 
   /* One that does not open a file has no error to share */
-  open_index_begin(&index_under_test, &owner, names[0], strlen(names[0]), 0);
+  open_index_begin(&index_under_test, &owner, names[0], strlen(names[0]),
+                   OPEN_INDEX_CREATE);
   for (i= 0; i < THREADS; i++)
-    openers[i].how= 0;
+    openers[i].how= OPEN_INDEX_CREATE;
   let_wait(&owner, THREADS);
   open_index_end(&index_under_test, &owner, HA_ERR_CRASHED);
   for (i= bad= 0; i < THREADS; i++)
@@ -548,17 +553,20 @@ static void owner_gets_the_current_share(void)
   FAKE_SHARE share;
   my_bool ok_before, ok_current, ok_retired;
   set_name(&share, names[0]);
-  open_index_begin(&index_under_test, &owner, names[0], strlen(names[0]), 0);
+  open_index_begin(&index_under_test, &owner, names[0], strlen(names[0]),
+                   OPEN_INDEX_CREATE);
   ok_before= owner.share == NULL;
   mysql_mutex_lock(&LOCK_test);
   insert(&share);
   mysql_mutex_unlock(&LOCK_test);
   open_index_end(&index_under_test, &owner, 0);
-  open_index_begin(&index_under_test, &owner, names[0], strlen(names[0]), 0);
+  open_index_begin(&index_under_test, &owner, names[0], strlen(names[0]),
+                   OPEN_INDEX_CREATE);
   ok_current= owner.share == &share;
   share.retired= 1;
   open_index_end(&index_under_test, &owner, 0);
-  open_index_begin(&index_under_test, &owner, names[0], strlen(names[0]), 0);
+  open_index_begin(&index_under_test, &owner, names[0], strlen(names[0]),
+                   OPEN_INDEX_CREATE);
   ok_retired= owner.share == NULL;
   mysql_mutex_lock(&LOCK_test);
   delete(&share);
