@@ -144,8 +144,14 @@ typedef struct st_open_index
   { (lock), (get_name), (is_current), \
     { 0, 0, 0, 0, 0, { 0, 0, 0, 0, 0, 0, 0 }, 0, 0, 0, 0 }, { 0 } }
 
-/* What SHOW PROCESSLIST shows of a thread that waits for a name */
+/*
+  What SHOW PROCESSLIST shows of a thread that waits for a name. The server sets
+  the function, which enters a stage and saves the former one in old_stage if that
+  is not NULL. A thread that closes tables may have no THD (SIGHUP, flush_time).
+*/
 extern PSI_stage_info stage_waiting_for_table_file;
+extern void (*open_index_enter_stage)(const PSI_stage_info *stage,
+                                      PSI_stage_info *old_stage);
 
 /*
   For the chains of that number of all indexes. mysys creates and destroys them

@@ -17,6 +17,12 @@
 /* The server registers it: tdc_init() */
 PSI_stage_info stage_waiting_for_table_file= { 0, "Waiting for table file", 0 };
 
+static void no_stage(const PSI_stage_info *stage __attribute__((unused)),
+                     PSI_stage_info *old_stage __attribute__((unused)))
+{}
+void (*open_index_enter_stage)(const PSI_stage_info *stage,
+                               PSI_stage_info *old_stage)= no_stage;
+
 
 /*
   Hash value of a file name. The default of HASH for binary strings is too
@@ -220,6 +226,8 @@ int open_index_begin(OPEN_INDEX *index, OPEN_INDEX_NAME *owner,
 {
   OPEN_INDEX_NAME *current;
   mysql_mutex_t *lock;
+  PSI_stage_info old_stage= { 0, NULL, 0 };
+  my_bool waited= FALSE;
 
   owner->share= NULL;
   owner->name= name;
@@ -234,7 +242,7 @@ int open_index_begin(OPEN_INDEX *index, OPEN_INDEX_NAME *owner,
   mysql_mutex_lock(lock);
   if ((current= *find_owner(index, owner)))
   {
-    PSI_stage_info old_stage= { 0, NULL, 0 };
+    waited= TRUE;
     owner->thread= my_thread_var;
     owner->waiting= TRUE;
     if (current->last_waiting)
@@ -242,22 +250,19 @@ int open_index_begin(OPEN_INDEX *index, OPEN_INDEX_NAME *owner,
     else
       current->first_waiting= owner;
     current->last_waiting= owner;
-    proc_info_hook(NULL, &stage_waiting_for_table_file, &old_stage, __func__,
-                   __FILE__, __LINE__);
+    open_index_enter_stage(&stage_waiting_for_table_file, &old_stage);
     do
     {
       mysql_cond_wait(&owner->thread->suspend, lock);
     } while (owner->waiting);
-    proc_info_hook(NULL, &old_stage, NULL, __func__, __FILE__, __LINE__);
-    if (owner->error)
-    {
-      mysql_mutex_unlock(lock);
-      return owner->error;
-    }
   }
   else
     become_owner(index, owner);
   mysql_mutex_unlock(lock);
+  if (waited)
+    open_index_enter_stage(&old_stage, NULL);
+  if (owner->error)
+    return owner->error;
 
   if (how != OPEN_INDEX_CLOSE)
   {
@@ -271,7 +276,9 @@ int open_index_begin(OPEN_INDEX *index, OPEN_INDEX_NAME *owner,
 
 /*
   Is an error a fact about the file, which a thread that tries at once will meet,
-  too? Others may be gone by then: no memory, no descriptor, an I/O error.
+  too? Others may be gone by then: no memory, no descriptor, a failing disk. (A
+  header that cannot be read is a damaged file to MyISAM and Aria, whatever the
+  reason.)
 */
 
 static my_bool is_about_file(int error)
@@ -284,7 +291,10 @@ static my_bool is_about_file(int error)
   case HA_ERR_CRASHED_ON_REPAIR:
   case HA_ERR_NOT_A_TABLE:
   case HA_ERR_OLD_FILE:
+  case HA_ERR_NEW_FILE:
   case HA_ERR_UNSUPPORTED:
+  case HA_ERR_UNKNOWN_CHARSET:
+  case HA_WRONG_CREATE_OPTION:
     return TRUE;
   default:
     return FALSE;

@@ -18,16 +18,19 @@
   @param table  is open, and locked by the caller. Only for those who read: who
                 writes may insert the row that a later search has to find.
 
-  Engines that know the number of rows no better than by an estimate do not
-  count. Of those that do, such as Aria, this is the number that the lock of the
-  caller has made constant.
+  Only for the engines that keep an exact number, which the lock of the caller has
+  made constant: Aria without transactions, as mysql_install_db makes the tables,
+  and MyISAM.
 */
 static inline bool stat_table_has_no_rows(TABLE *table)
 {
+  handler *file= table->file;
   return table->reginfo.lock_type < TL_FIRST_WRITE &&
-         (table->file->ha_table_flags() & HA_STATS_RECORDS_IS_EXACT) &&
-         !table->file->info(HA_STATUS_VARIABLE | HA_STATUS_NO_LOCK) &&
-         !table->file->stats.records;
+         (file->ht->db_type == DB_TYPE_MYISAM ||
+          (file->ht->db_type == DB_TYPE_ARIA &&
+           table->s->transactional == HA_CHOICE_NO)) &&
+         !file->info(HA_STATUS_VARIABLE | HA_STATUS_NO_LOCK) &&
+         !file->stats.records;
 }
 
 #endif /* STAT_TABLE_ROWS_INCLUDED */

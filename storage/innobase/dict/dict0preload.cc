@@ -178,7 +178,8 @@ class page_warmer
   static constexpr ulonglong SLOW= 200;
   /** How many loads read pages in advance after something was slow */
   static constexpr unsigned LOADS= 256;
-  /** how many loads are still to do so; a lost decrement does no harm */
+  /** how many loads are still to do so. A lost update does no harm: what is slow
+  is noted each time. Nor does a load that was slow for want of a CPU. */
   static Atomic_relaxed<unsigned> left;
   /** when the caller began to read */
   const ulonglong begin= microsecond_interval_timer();
