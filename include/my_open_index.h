@@ -82,7 +82,9 @@
 
   Order of locks: name, Aria's close_lock, mutex of the index, intern_lock.
   Nobody waits for a name while holding any of the others. A thread that has the
-  mutex of a chain locks nothing else.
+  mutex of a chain locks nothing else but what entering a stage takes. These
+  mutexes have no instrument of the performance schema: a wait for a name shows
+  as the stage.
 */
 
 #include <my_pthread.h>
@@ -124,7 +126,7 @@ typedef struct st_open_index_name
 
 typedef struct st_open_index
 {
-  /* Constant: protects the rest */
+  /* Constant: protects shares */
   mysql_mutex_t *lock;
   /* Constant: the unique file name of a share */
   my_hash_get_key get_name;

@@ -276,7 +276,8 @@ int open_index_begin(OPEN_INDEX *index, OPEN_INDEX_NAME *owner,
 
 /*
   Is an error a fact about the file, which a thread that tries at once will meet,
-  too? Others may be gone by then: no memory, no descriptor, a failing disk. (A
+  too? Others may be gone by then (no memory, no descriptor, a failing disk, the
+  file of a character set), or depend on how the caller spells the name. (A
   header that cannot be read is a damaged file to MyISAM and Aria, whatever the
   reason.)
 */
@@ -293,8 +294,6 @@ static my_bool is_about_file(int error)
   case HA_ERR_OLD_FILE:
   case HA_ERR_NEW_FILE:
   case HA_ERR_UNSUPPORTED:
-  case HA_ERR_UNKNOWN_CHARSET:
-  case HA_WRONG_CREATE_OPTION:
     return TRUE;
   default:
     return FALSE;

@@ -577,10 +577,72 @@ static void owner_gets_the_current_share(void)
 }
 
 
+/* Who closes a file does not need the index, nor its mutex */
+
+static void closing_does_not_look_up(void)
+{
+  OPEN_INDEX_NAME owner;
+  FAKE_SHARE share;
+  set_name(&share, names[0]);
+  mysql_mutex_lock(&LOCK_test);
+  open_index_insert(&index_under_test, &share);
+  open_index_begin(&index_under_test, &owner, names[0], strlen(names[0]),
+                   OPEN_INDEX_CLOSE);
+  ok(owner.share == NULL, "closing takes no lock of the index, and no share");
+  open_index_end(&index_under_test, &owner, 0);
+  delete(&share);
+  mysql_mutex_unlock(&LOCK_test);
+}
+
+
+/*
+  Several owners in one chain, which end in any order, and the same name in two
+  indexes, whose chains share their mutexes
+*/
+
+static void names_of_one_chain_are_independent(void)
+{
+  static OPEN_INDEX other_index=
+    OPEN_INDEX_INIT(&LOCK_test, fake_name, fake_is_current);
+  static const uint orders[][3]=
+  { {0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0} };
+  char found[3][16];
+  OPEN_INDEX_NAME owners[3], other;
+  uint n= 0, i, j, chain= 0, bad= 0;
+
+  for (i= 0; n < 3; i++)
+  {
+    sprintf(found[n], "chain%u", i);
+    open_index_begin(&index_under_test, &owners[0], found[n], strlen(found[n]),
+                     OPEN_INDEX_CLOSE);
+    if (n == 0)
+      chain= owners[0].hash_value % OPEN_INDEX_NAME_CHAINS;
+    n+= owners[0].hash_value % OPEN_INDEX_NAME_CHAINS == chain;
+    open_index_end(&index_under_test, &owners[0], 0);
+  }
+  for (j= 0; j < array_elements(orders); j++)
+  {
+    for (i= 0; i < 3; i++)
+      bad+= open_index_begin(&index_under_test, &owners[i], found[i],
+                             strlen(found[i]), OPEN_INDEX_CLOSE) != 0;
+    bad+= open_index_begin(&other_index, &other, found[0], strlen(found[0]),
+                           OPEN_INDEX_CLOSE) != 0;
+    for (i= 0; i < 3; i++)
+      open_index_end(&index_under_test, &owners[orders[j][i]], 0);
+    bad+= index_under_test.names[chain] != NULL;
+    bad+= other_index.names[chain] != &other;
+    open_index_end(&other_index, &other, 0);
+    bad+= other_index.names[chain] != NULL;
+  }
+  ok(bad == 0, "names of one chain are owned at the same time, and given back "
+     "in any order; other indexes have names of their own");
+}
+
+
 int main(int argc __attribute__((unused)), char *argv[])
 {
   MY_INIT(argv[0]);
-  plan(39);
+  plan(41);
   my_rnd_init(&rnd, 20090101, 49177);
   mysql_mutex_init(0, &LOCK_test, MY_MUTEX_INIT_FAST);
   mysql_mutex_lock(&LOCK_test);
@@ -597,6 +659,8 @@ int main(int argc __attribute__((unused)), char *argv[])
   owner_gets_the_current_share();
   one_owner_per_name();
   waiting_threads_share_an_error();
+  closing_does_not_look_up();
+  names_of_one_chain_are_independent();
 
   mysql_mutex_destroy(&LOCK_test);
   my_end(0);
