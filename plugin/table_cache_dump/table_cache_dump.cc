@@ -17,14 +17,20 @@
   daemon thread writes the last dump. A load that was not complete then is not
   followed by a dump: the file of before is better.
 
-  Locks. 'mutex' protects what is requested and the texts of the status variables.
-  It is the innermost lock: nothing is locked, opened or allocated by a thread that
-  holds it. LOCK_global_system_variables may be held when it is taken.
+  Locks. 'plugins_mutex' is held while one of the plugins is initialized or
+  deinitialized, and so the daemon thread started or stopped: the server serializes
+  neither an INSTALL with an UNINSTALL that was waiting for the plugin to be unused,
+  nor two of these. It comes before all others. 'mutex' protects what is requested
+  and the texts of the status variables. It is the innermost lock: nothing is locked,
+  opened or allocated by a thread that holds it. LOCK_global_system_variables may be
+  held when it is taken.
 */
 
 #include "table_cache_dump.h"
+#include "debug_sync.h"
 #include "log.h"
 #include "mysqld.h"
+#include <mutex>
 
 /** Bits of what is requested. */
 enum { DUMP= 1, LOAD= 2, LOAD_WHEN_STARTED= 4 };
@@ -36,11 +42,16 @@ static uint requests;
 static bool stop, abort_load, loading;
 static char dump_text[256], load_text[256];
 
-/* Which of the plugins are there; changed by INSTALL and UNINSTALL only */
-static uint plugins;
+static std::mutex plugins_mutex;
+/* Which of the plugins are there. Written under plugins_mutex */
+static std::atomic<uint> plugins;
+/* Protected by plugins_mutex */
 static pthread_t daemon_id;
-/* Nor do the mutex and what it protects exist without: not with --bootstrap */
-static bool daemon_runs;
+/*
+  Nor do mutex and what it protects exist without: not with --bootstrap. Written
+  under plugins_mutex. It does not change while one of the plugins is used.
+*/
+static std::atomic<bool> daemon_runs;
 
 /* The daemon thread's; others look at a load while 'loading' is set */
 static Dump dump;
@@ -383,10 +394,21 @@ static int stop_daemon()
 }
 
 
+#ifdef ENABLED_DEBUG_SYNC
+/* There is no THD at startup and at shutdown. */
+#define PLUGIN_SYNC(point) \
+  do { if (THD *thd= current_thd) DEBUG_SYNC(thd, point); } while (0)
+#else
+#define PLUGIN_SYNC(point) do {} while (0)
+#endif
+
+
 /** The first of the two plugins starts the thread. */
 
 static int init_plugin(uint which)
 {
+  PLUGIN_SYNC("table_cache_dump_init");
+  std::lock_guard<std::mutex> guard(plugins_mutex);
   if (!daemon_runs)
   {
     mysql_mutex_init(0, &mutex, MY_MUTEX_INIT_FAST);
@@ -416,7 +438,9 @@ static int init_plugin(uint which)
 
 static int deinit_plugin(uint which)
 {
+  std::lock_guard<std::mutex> guard(plugins_mutex);
   plugins&= ~which;
+  PLUGIN_SYNC("table_cache_dump_deinit");
   if (!plugins)
     return stop_daemon();
   if (which == LOAD)
