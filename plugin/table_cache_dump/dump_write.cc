@@ -48,7 +48,7 @@ static void keep_what_was_known(const Collected *all, const TC_share_info *info,
 {
   const Dump_entry *before= all->loaded->find((const uchar*) entry->key,
                                               entry->key_length);
-  if (!before || info->hits || info->in_use || info->misses > before->tables)
+  if (!before || info->ever_used || info->in_use)
     return;
   entry->uses= before->uses;
   entry->idle_seconds= before->idle_seconds + all->seconds_since_load;

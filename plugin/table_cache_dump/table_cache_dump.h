@@ -53,6 +53,8 @@ struct Load
   const Dump *dump;
   /** The next entry; how many have been opened, and how many could not be. */
   std::atomic<size_t> next, opened, skipped;
+  /** Instances that the threads are about to open. */
+  std::atomic<ulong> reserved;
   /** To end before all is loaded; the caches were full; threads that run. */
   std::atomic<bool> abort, full;
   std::atomic<uint> running;
@@ -63,6 +65,7 @@ struct Load
 
   bool start(const Dump *dump, uint threads);
   void join();
+  uint reserve(uint tables);
 };
 
 /** Called by the threads that load. */
