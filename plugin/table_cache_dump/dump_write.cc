@@ -12,7 +12,8 @@
 
   What is in the dump: tables of which an instance is open, or was used since their
   definition was read; not those that only scans have used (tc_is_scan()), views,
-  and tables of INFORMATION_SCHEMA and PERFORMANCE_SCHEMA.
+  and tables of INFORMATION_SCHEMA and PERFORMANCE_SCHEMA. Nor are tables that are
+  on other servers (is_elsewhere()).
 */
 
 #include "table_cache_dump.h"
@@ -55,6 +56,29 @@ static void keep_what_was_known(const Collected *all, const TC_share_info *info,
 }
 
 
+/**
+  Would the server connect to another one to open this table?
+
+  No flag of an engine says so, but these come with it: the table has a connection
+  string (FEDERATED, FEDERATEDX, and some tables of CONNECT and SPIDER), its
+  partitions may have one (all of SPIDER), or it is in storage that replicas share
+  (S3, with its default settings).
+*/
+
+static bool is_elsewhere(const TABLE_SHARE *share)
+{
+  const handlerton *engine= share->db_type();
+#ifdef WITH_PARTITION_STORAGE_ENGINE
+  if (share->default_part_plugin)
+    engine= plugin_hton(share->default_part_plugin);
+#endif
+  return share->connect_string.length ||
+         (engine && engine->flags & (HTON_CAN_READ_CONNECT_STRING_IN_PARTITION |
+                                     HTON_IGNORE_UPDATES |
+                                     HTON_TABLE_MAY_NOT_EXIST_ON_SLAVE));
+}
+
+
 static my_bool collect(void *arg, void *all_arg)
 {
   TDC_element *element= static_cast<TDC_element*>(arg);
@@ -64,7 +88,7 @@ static my_bool collect(void *arg, void *all_arg)
   mysql_mutex_lock(&element->LOCK_table_share);
   const TABLE_SHARE *share= element->share;
   const bool wanted= share && !share->is_view && !element->flushed &&
-    share->table_category < TABLE_CATEGORY_INFORMATION;
+    share->table_category < TABLE_CATEGORY_INFORMATION && !is_elsewhere(share);
   if (wanted)
     tc_get_share_info(element, &info);
   mysql_mutex_unlock(&element->LOCK_table_share);
