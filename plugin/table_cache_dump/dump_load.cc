@@ -215,8 +215,16 @@ static void load_entries(Load *load, THD *thd)
   for (;;)
   {
     thd->proc_info= "Loading the table cache";
+    DBUG_EXECUTE_IF("table_cache_load_hold",
+                    while (DBUG_IF("table_cache_load_hold"))
+                    {
+                      if (!dump_load_pause(load, thd, 10000))
+                        return;
+                    });
+    if (load->abort || thd->killed)
+      return;
     const size_t i= load->next.fetch_add(1);
-    if (i >= load->dump->n || load->abort || thd->killed)
+    if (i >= load->dump->n)
       return;
     const Dump_entry *entry= load->dump->entries + i;
     const uint tables= load->reserve(MY_MAX(MY_MIN(entry->tables,
@@ -226,16 +234,15 @@ static void load_entries(Load *load, THD *thd)
       load->full= true;
       return;
     }
-    DBUG_EXECUTE_IF("table_cache_load_slow",
-                    dump_load_pause(load, thd, 100000););
     const query_id_t queries= get_query_id();
     const ulonglong begin= microsecond_interval_timer();
     const bool error= open_table_of(thd, entry, tables);
     load->reserved-= tables;
-    if (!error)
-      load->opened++;
-    else if (!thd->killed)
-      load->skipped++;
+    if (!error || !thd->killed)
+    {
+      load->dump->reached[i]= true;
+      (error ? load->skipped : load->opened)++;
+    }
     /* Each of the threads that load counts as well. */
     if (get_query_id() - queries > load->wanted)
       dump_load_pause(load, thd,
@@ -267,15 +274,17 @@ static void *load_thread(void *arg)
 /**
   Start as many of these threads as can be had.
 
+  @param abort_arg  to end at once
   @return true if there is none
 */
 
-bool Load::start(const Dump *dump_arg, uint threads_arg)
+bool Load::start(const Dump *dump_arg, uint threads_arg, bool abort_arg)
 {
   dump= dump_arg;
   next= opened= skipped= 0;
   reserved= 0;
-  abort= full= false;
+  abort= abort_arg;
+  full= false;
   threads= 0;
   wanted= threads_arg;
   running= 0;
