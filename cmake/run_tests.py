@@ -24,7 +24,7 @@ import xml.etree.ElementTree
 
 import overlay
 
-OUR_SUITE = "table_cache,table_cache_info"
+OUR_SUITE = "table_cache,table_cache_dump,table_cache_info"
 STRESS_SECONDS = 300
 
 # Programs in sql-bench, whether they use MariaDB's command-line client, and what
@@ -40,6 +40,12 @@ STRESS_PROGRAMS = (
      ("--table-open-cache=10", "--table-definition-cache=400",
       "--innodb-fatal-semaphore-wait-threshold=120")),
 )
+# And these only for a patched server, which has the plugins
+PATCHED_OPTIONS = {
+    "stress_table_cache": ("--plugin-load-add=table_cache_dump",
+                           "--plugin-load-add=table_cache_info",
+                           "--table-cache-dump-interval=1"),
+}
 PROGRAMS = ("deploy", "replication", "galera")
 OPEN_FILES = 16384              # for each server that mtr starts
 MEMORY = 2 << 30                # bytes of a RAM disk that mtr's servers may need
@@ -329,6 +335,8 @@ class Runner:
                    "--datadir", f"{work}/data"]
             if self.variant == "stock":
                 run.append("--stock")
+            else:
+                options = (*options, *PATCHED_OPTIONS.get(program, ()))
             command = [sys.executable,
                        str(self.top / "sql-bench" / f"{program}.py"),
                        f"--socket={work}/data/mariadbd.sock",

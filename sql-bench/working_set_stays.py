@@ -3,9 +3,11 @@
 """
 Does the working set stay in the caches?  Measurements that print JSON:
 
-    working_set_stays.py --stock TREE --patched TREE --data DIR dump|crawl|restart
+    working_set_stays.py --stock TREE --patched TREE --data DIR WHAT
 
-TREE is a directory with source/ and release/, DIR is for the data.
+TREE is a directory with source/ and release/, DIR is for the data. Each round
+measures stock, patched, and stock again, on the same data: what stock again
+differs from stock is noise. WHAT is one of
 
 dump     20,000 tables in 100 databases; 8 connections use 1,000 of them while
          mariadb-dump --all-databases runs, then mariadb-check --all-databases.
@@ -14,7 +16,12 @@ crawl    16 connections select from tables by Zipf's law, and a part of the
          statements is a crawler's, which selects from each table in turn:
          misses for 1,000 statements of the others.
 restart  Seconds from the first connection until 90 % of the rate before the
-         restart, and latencies, with and without table_cache_dump.
+         restart, and latencies, with and without table_cache_dump, with a warm
+         page cache and with a cold one (which takes root).
+all      dump and restart, with InnoDB and MyISAM.
+
+At the end of dump, restart and all: the medians of the rounds, and what is aimed
+at.
 """
 
 import argparse
@@ -31,10 +38,12 @@ import time
 
 from benchlib import wire
 from benchlib.servers import Server
-from benchlib.statistics import percentile
+from benchlib.statistics import median, percentile
 
 DATABASES = 100
 PREFIX = "tc_stays_"
+CONTROL = "stock again"
+FOUND = []                              # what has been reported
 
 
 def table(number):
@@ -59,7 +68,8 @@ def order(tables):
 
 
 def server_of(options, variant, engine, *more):
-    tree = pathlib.Path(getattr(options, variant)).resolve()
+    tree = pathlib.Path(options.patched if variant == "patched" else
+                        options.stock).resolve()
     return Server(tree, pathlib.Path(options.data).resolve() /
                   f"{engine}-{options.tables}",
                   ["--open-files-limit=1048576", "--max-connections=200",
@@ -68,7 +78,8 @@ def server_of(options, variant, engine, *more):
                    "--innodb-buffer-pool-dump-at-shutdown=0",
                    "--innodb-open-files=10000", "--innodb-log-file-size=512M",
                    "--innodb-stats-auto-recalc=0",
-                   f"--plugin-dir={tree}/release/plugins", *more], variant)
+                   f"--plugin-dir={tree}/release/plugin/table_cache_dump",
+                   *more], variant)
 
 
 def create(options, engine):
@@ -172,7 +183,47 @@ class Random:
 
 
 def report(**found):
+    FOUND.append(found)
     print(json.dumps(found), flush=True)
+
+
+def medians(what, **where):
+    """The median of what was measured, by variant."""
+    found = {}
+    for row in FOUND:
+        if all(row.get(name) == value for name, value in where.items()):
+            name = row["variant"] + " with loading" * row.get("load", False)
+            found.setdefault(name, []).append(row[what])
+    # None: not reached while it was measured
+    return {name: None if None in values else median(values)
+            for name, values in found.items()}
+
+
+def say(title, what, aim, **where):
+    found = medians(what, **where)
+    if found:
+        print(f"{title}, {what}: " + ", ".join(
+            f"{name} {value}" for name, value in found.items()) +
+            (f" (aim: {aim})" if aim else ""))
+
+
+def summary():
+    for engine, beside in itertools.product(
+            ("InnoDB", "MyISAM"), ("nothing", "mariadb-dump",
+                                   "mariadb-check")):
+        where = {"measured": "dump", "engine": engine, "beside": beside}
+        title = f"{engine} beside {beside}"
+        say(title, "reopened_per_table_and_minute", "patched < 0.05", **where)
+        say(title, "definitions_read_again", "patched 0", **where)
+        say(title, "rate", "patched >= stock", **where)
+        say(title, "p99_ms", None, **where)
+    for page_cache in "warm", "cold":
+        where = {"measured": "restart", "page_cache": page_cache}
+        title = f"restart, {page_cache} page cache"
+        say(title, "rate_before", None, **where)
+        say(title, "seconds_to_90", "with loading <= 10", **where)
+        say(title, "p99_before_ms", None, **where)
+        say(title, "p99_during_ms", "with loading <= 2 * before", **where)
 
 
 # ---------------------------------------------------------------------- dump
@@ -292,12 +343,12 @@ def rates(answers, begin, width=0.5):
 def restart(options):
     engine = "InnoDB"
     create(options, engine)
-    for _ in range(options.repeat):
-        for cold, (variant, plugin) in itertools.product(
-                (False,) if options.short else (False, True), (("stock", False), ("patched", False),
-                                ("patched", True))):
-            if variant in options.variants.split(","):
-                restart_once(options, variant, plugin, cold)
+    for _, cold, variant in itertools.product(
+            range(options.repeat), (False,) if options.short else (False, True),
+            options.variants.split(",")):
+        restart_once(options, variant, False, cold)
+        if variant == "patched":
+            restart_once(options, variant, True, cold)
 
 
 def restart_once(options, variant, plugin, cold):
@@ -344,7 +395,8 @@ def restart_once(options, variant, plugin, cold):
            rate_before=round(before), start_seconds=round(started - start, 1),
            seconds_to_90=None if warm is None else (warm + 1) / 2,
            p99_before_ms=round(percentile(loaded, 0.99), 2),
-           p99_during_ms=round(percentile(during, 0.99), 2),
+           # Empty if the load had ended when the clients came
+           p99_during_ms=round(percentile(during, 0.99), 2) if during else 0,
            first_seconds=[round(rate) for rate in found[:40]],
            status=loading)
 
@@ -353,11 +405,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.
                                      RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("dump", "crawl", "restart"))
+    parser.add_argument("what", choices=("dump", "crawl", "restart", "all"))
     parser.add_argument("--stock", required=True)
     parser.add_argument("--patched", required=True)
     parser.add_argument("--data", required=True)
-    parser.add_argument("--variants", default="stock,patched")
+    parser.add_argument("--variants", default=f"stock,patched,{CONTROL}")
     parser.add_argument("--engines", default="InnoDB,MyISAM")
     parser.add_argument("--tables", type=int, default=20000)
     parser.add_argument("--seconds", type=int, default=10)
@@ -377,7 +429,14 @@ def main():
     parser.add_argument("--short", action="store_true",
                         help="restart: with the page cache warm only")
     options = parser.parse_args()
-    {"dump": dump, "crawl": crawl, "restart": restart}[options.what](options)
+    if options.what == "crawl":
+        crawl(options)
+        return
+    if options.what in ("dump", "all"):
+        dump(options)
+    if options.what in ("restart", "all"):
+        restart(options)
+    summary()
 
 
 if __name__ == "__main__":

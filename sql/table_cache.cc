@@ -37,7 +37,7 @@
   of the share's free list), global_free_next and global_free_prev (of the LRU
   list), instance (the shard), and insert_values (the stamp; TABLE::init() sets
   it to NULL whenever a statement starts to use the TABLE). While it is used:
-  instance (SCAN and SCAN_OPENED or not). So TABLE has the size that MariaDB
+  instance (SCAN, SCAN_OPENED and AHEAD or not). So TABLE has the size that MariaDB
   gives it, and what acquire and release write is in its first two cache lines.
 
   Scans
@@ -110,10 +110,11 @@ struct Table_cache_instance: public Table_cache_machine
 
   /**
     In TABLE::instance of a used TABLE: to be released as first to evict; and
-    besides, opened by its user, and not counted in scan_opens yet. In debug
-    builds, TABLE::instance of a free TABLE is its shard.
+    besides, opened by its user, and not counted in scan_opens yet; or to be
+    released as the oldest. In debug builds, TABLE::instance of a free TABLE is
+    its shard.
   */
-  static constexpr uint32 SCAN= 1U << 31, SCAN_OPENED= 1U << 30;
+  static constexpr uint32 SCAN= 1U << 31, SCAN_OPENED= 1U << 30, AHEAD= 1U << 29;
 
   static TABLE_cache_share *share(TABLE *table)
   { return free_half(table->s->tdc); }
@@ -498,6 +499,20 @@ void tc_use_locked_table(THD *thd, TABLE *table, const TABLE_LIST *tl)
 }
 
 
+/**
+  The caller has opened this TABLE for users who are still to come, such as those
+  of before a restart. Until one of them has used it, whatever somebody has used
+  is evicted later, and so is what was opened ahead before it. For
+  TC_share_info::ever_used, it has not been used.
+*/
+
+void tc_opened_ahead(TABLE *table)
+{
+  DBUG_ASSERT(table->in_use);
+  table->instance= Table_cache_instance::AHEAD;
+}
+
+
 /** A scan gives back what it has opened. */
 
 static void count_scan_open(TDC_element *element)
@@ -526,9 +541,12 @@ void tc_release_table(TABLE *table)
   DBUG_ASSERT(!table->pos_in_locked_tables);
 
   DEBUG_SYNC(thd, "tc_release_table");
-  const bool scan= table->instance & Table_cache_instance::SCAN;
-  if (unlikely(scan))
+  Table_cache::Order order= Table_cache::NEWEST;
+  if (unlikely(table->instance & (Table_cache_instance::SCAN |
+                                  Table_cache_instance::AHEAD)))
   {
+    order= table->instance & Table_cache_instance::SCAN ?
+           Table_cache::EVICT_FIRST : Table_cache::OLDEST;
     if (table->instance & Table_cache_instance::SCAN_OPENED)
       count_scan_open(table->s->tdc);
     table->instance= 0;
@@ -539,7 +557,7 @@ void tc_release_table(TABLE *table)
     remove_table(table, false);
     DBUG_VOID_RETURN;
   }
-  switch (tc.release(table, scan, table->s->tdc->flushed, tc_limit)) {
+  switch (tc.release(table, order, table->s->tdc->flushed, tc_limit)) {
   case Table_cache::IS_FREE:
     break;
   case Table_cache::IS_FREE_OVER_LIMIT:

@@ -63,10 +63,11 @@
   stamps every release. A shard's LRU lists are in the order of their stamps.
   Each shard publishes a bound: the stamp of its oldest object, or a lower one if
   that object has been acquired since, or NONE. acquire() never writes a bound;
-  release() writes it only if it is NONE. evict() reads all bounds and locks the
-  shard with the least one. If the bound is the stamp of the shard's oldest
-  object, then this is the object released longest ago on the whole server. Else
-  evict() raises the bound to that stamp, and looks again.
+  release() writes it only if it is more than the object's stamp, mostly NONE.
+  evict() reads all bounds and locks the shard with the least one. If the bound is
+  the stamp of the shard's oldest object, then this is the object released longest
+  ago on the whole server. Else evict() raises the bound to that stamp, and looks
+  again.
 
   An object that is released as "first to be evicted" goes to an LRU list of its
   own, with a stamp that is less than those of all others: theirs have the
@@ -74,6 +75,12 @@
   is one, and the bounds order both lists of all shards. Objects that are first
   to be evicted go in the order of their release, too: who uses nothing but these
   has an LRU cache like everybody else.
+
+  An object that is released as OLDEST, because it was opened for users who are
+  still to come, goes to the front of the other LRU list, with a stamp that counts
+  down: less than that of all who went there before, and less than that of each
+  object that was used, which has the second highest bit set. So of what is opened
+  ahead the last goes first, and all of it before what somebody has used.
 
   The count
   ---------
@@ -257,6 +264,14 @@ public:
   typedef I_P_List<Object, typename A::Lru_links, I_P_List_null_counter,
                    I_P_List_fast_push_back<Object> > Lru_list;
 
+  /** Where an object that is released joins the order of eviction. */
+  enum Order
+  {
+    NEWEST,                             /**< somebody has used it */
+    OLDEST,                             /**< nobody has used it yet */
+    EVICT_FIRST                         /**< before all others */
+  };
+
   /** What a release() has come to. */
   enum Released
   {
@@ -268,6 +283,8 @@ public:
 private:
   /** In the stamp of each object but those that are first to be evicted. */
   static constexpr ulonglong ORDINARY= 1ULL << 63;
+  /** In the stamp of each of those but what was released as OLDEST. */
+  static constexpr ulonglong WAS_USED= 1ULL << 62;
   /** The bound of a shard without free objects. */
   static constexpr ulonglong NONE= ~0ULL;
 
@@ -290,7 +307,7 @@ private:
       one released longest ago.
     */
     Lru_list first, lru;
-    /** Clock of the last release, as in its stamp without ORDINARY. */
+    /** Clock of the last release, as in its stamp without the highest bits. */
     ulonglong last_stamp;
     /** Objects acquired by threads of other shards. */
     ulonglong remote_hits;
@@ -385,11 +402,13 @@ private:
     }
 
     /**
-      An object joins both lists, as the last or the first to be evicted. The
-      latter does not count as a use of its share.
+      An object joins both lists. Unless it is the NEWEST, that does not count as
+      a use of its share.
+
+      @param below  counts down, for those that are the OLDEST
     */
-    void put(Object *object, Share *share, Slot *s, ulonglong now,
-             bool evict_first)
+    void put(Object *object, Share *share, Slot *s, ulonglong now, Order order,
+             std::atomic<ulonglong> *below)
     {
       /*
         The clocks of two CPUs may differ a little, and the mutex may have
@@ -399,18 +418,23 @@ private:
       if (now <= last_stamp)
         now= last_stamp + 1;
       last_stamp= now;
-      DBUG_ASSERT(!(now & ORDINARY));
+      DBUG_ASSERT(!(now & (ORDINARY | WAS_USED)));
       Slot::count(s->joined);
       A::set_user(object, NULL);
       IF_DBUG(A::place(object)= number,);
       s->free.push_front(object);
-      if (likely(!evict_first))
+      if (likely(order == NEWEST))
       {
         s->last_release.store(now, std::memory_order_relaxed);
-        now|= ORDINARY;
+        now|= ORDINARY | WAS_USED;
       }
+      else if (order == OLDEST)
+        now= below->fetch_sub(1, std::memory_order_relaxed);
       A::set_stamp(object, now);
-      lru_of(object).push_back(object);
+      if (unlikely(order == OLDEST))
+        lru.push_front(object);
+      else
+        lru_of(object).push_back(object);
       /* It is the oldest, or there was none: else the bound is less. */
       if (unlikely(bound->load(std::memory_order_relaxed) > now))
         bound->store(now);
@@ -502,6 +526,8 @@ private:
   bool one_cpu_each;
   void *memory;
   Shard *shard_of_cpu[MAX_CPUS];
+  /** The next stamp of what is released as OLDEST. */
+  std::atomic<ulonglong> below;
 
   /** Number of objects. On a line of its own: opening and closing write it. */
   alignas(2 * CPU_LEVEL1_DCACHE_LINESIZE) std::atomic<ulong> count;
@@ -597,6 +623,7 @@ public:
     n_shards= shards_arg;
     one_cpu_each= one_cpu_each_arg;
     count= 0;
+    below= ORDINARY | (WAS_USED - 1);
     /* The bounds fill whole cache lines of their own behind the shards. */
     const size_t bounds_size= MY_ALIGN(n_shards * sizeof(*bounds),
                                        alignof(Shard));
@@ -794,17 +821,17 @@ public:
   /**
     Give back an object.
 
-    @param object       is used, by the caller
-    @param evict_first  be the first to be evicted
-    @param flushed      mark of the share, see "Flush"
-    @param limit        how many objects may be cached; may change meanwhile
+    @param object   is used, by the caller
+    @param order    when it is to be evicted
+    @param flushed  mark of the share, see "Flush"
+    @param limit    how many objects may be cached; may change meanwhile
 
     Unless the result is TO_BE_CLOSED, others may have acquired or evicted the
     object when this returns. If it is IS_FREE_OVER_LIMIT, the caller must
     evict() once.
   */
   template <class Mark, class Limit>
-  Released release(Object *object, bool evict_first, const Mark &flushed,
+  Released release(Object *object, Order order, const Mark &flushed,
                    const Limit &limit)
   {
     Share *share= A::share(object);
@@ -815,7 +842,7 @@ public:
       if (likely(!flushed) &&
           (likely(slot != NULL) || (slot= shard.make_slot(share))))
       {
-        shard.put(object, share, slot, A::now(), evict_first);
+        shard.put(object, share, slot, A::now(), order, &below);
         share= NULL;
       }
     }
@@ -963,7 +990,8 @@ private:
           return "a hint is clear though there is a free object";
         in_lru++;
       }
-      if ((stamp & ~ORDINARY) > shard.last_stamp)
+      if (stamp > (list == &shard.lru ? ORDINARY | WAS_USED : 0) +
+                  shard.last_stamp)
         return "a stamp is later than the last release";
     }
     if (*shard.bound > least)

@@ -5,7 +5,8 @@
 /**
   @file
   What the table cache (table_cache.cc) does for the table definition cache
-  (table_def_cache.cc), and nobody else needs to know. Each TDC_element has a
+  (table_def_cache.cc), and nobody else needs to know; but for tc_opened_ahead(),
+  which is for plugins that open tables ahead of their use. Each TDC_element has a
   part of tc_part_size() bytes behind it, which is the table cache's: the free
   half of the share's TABLEs.
 */
@@ -29,5 +30,7 @@ void tc_assert_no_free(TDC_element *element);
 void tc_wait_for_detectors(TDC_element *element);
 void tc_take_free_tables(TDC_element *element, Table_list *out);
 void tc_close_tables(Table_list *list);
+
+void tc_opened_ahead(TABLE *table);
 
 #endif /* TABLE_CACHE_PARTS_INCLUDED */

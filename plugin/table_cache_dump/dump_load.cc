@@ -16,11 +16,16 @@
   pauses for as long as that took, so it is at work half of the time at most. A
   crashed table is not repaired, which may take long, but left to those who use it.
 
+  What is loaded counts as older than all that anybody has used, and what is loaded
+  later as older than that (tc_opened_ahead()): when the cache is full, it makes
+  room in the right order.
+
   The threads are daemons, which KILL does not reach. The shutdown kills all threads
   with a THD, and waits for them: they end with the table that they open.
 */
 
 #include "table_cache_dump.h"
+#include "table_cache_parts.h"
 #include "sql_parse.h"
 #include "transaction.h"
 
@@ -92,13 +97,25 @@ void dump_delete_thd(THD *thd)
 
 /* -------------------------------------------------------------- one table */
 
-/** Is there a place in both caches for so many more? */
+/**
+  Reserve places in both caches for instances of a table.
 
-static bool has_room(const Load *load, uint tables)
+  @return for how many of them there is one. The caller takes that from 'reserved'
+          when it has opened them.
+*/
+
+uint Load::reserve(uint tables)
 {
-  /* Each of the other threads may be about to open a table, too. */
-  return (ulong) tc_records() + tables + load->wanted <= tc_size &&
-         tdc_records() + load->wanted <= tdc_size;
+  /*
+    What another thread has just opened may be counted twice, which leaves a place
+    free, but nothing is left out: it is reserved until it is a record.
+  */
+  const ulong others= reserved.fetch_add(tables);
+  const ulong used= others + tc_records();
+  const ulong room= used < tc_size && tdc_records() + wanted <= tdc_size ?
+                    MY_MIN(tc_size - used, tables) : 0;
+  reserved-= tables - room;
+  return (uint) room;
 }
 
 
@@ -120,15 +137,28 @@ static bool is_normal(const char *name)
 }
 
 
+/** What the table cache knows of a table. @return false: nothing */
+
+static bool get_info(THD *thd, const Dump_entry *entry, TC_share_info *info)
+{
+  TDC_element *element= tdc_lock_share(thd, entry->db(), entry->name());
+  if (!element || element == MY_ERRPTR)
+    return false;
+  tc_get_share_info(element, info);
+  tdc_unlock_share(element);
+  return true;
+}
+
+
 /**
-  Open a table, and give it back to the cache.
+  Open instances of a table, and give them back to the cache.
 
   @return true if that is not possible
 */
 
-static bool open_table_of(THD *thd, const Dump_entry *entry)
+static bool open_table_of(THD *thd, const Dump_entry *entry, uint tables)
 {
-  const uint tables= MY_MAX(MY_MIN(entry->tables, MAX_INSTANCES), 1);
+  TC_share_info before, after;
   LEX_CSTRING db= { entry->db(), strlen(entry->db()) };
   LEX_CSTRING name= { entry->name(), strlen(entry->name()) };
   TABLE_LIST *list= static_cast<TABLE_LIST*>
@@ -136,7 +166,9 @@ static bool open_table_of(THD *thd, const Dump_entry *entry)
   uint counter;
   bool error= !list || !is_normal(db.str) || !is_normal(name.str);
 
-  if (!error)
+  if (!get_info(thd, entry, &before))
+    before.open= before.hits= 0;
+  if (!error && before.open < tables)
   {
     lex_start(thd);
     thd->set_query_id(next_query_id());
@@ -149,6 +181,12 @@ static bool open_table_of(THD *thd, const Dump_entry *entry)
     }
     error= open_tables(thd, &list, &counter, MYSQL_OPEN_IGNORE_REPAIR |
                        MYSQL_OPEN_IGNORE_LOGGING_FORMAT);
+    /* Those that were open already, somebody has used. */
+    if (!error && get_info(thd, entry, &after) && before.hits == after.hits)
+    {
+      for (uint i= 0; i < tables; i++)
+        tc_opened_ahead(list[i].table);
+    }
     trans_rollback_stmt(thd);
     close_thread_tables(thd);
     thd->release_transactional_locks();
@@ -176,24 +214,35 @@ static void load_entries(Load *load, THD *thd)
 {
   for (;;)
   {
+    thd->proc_info= "Loading the table cache";
+    DBUG_EXECUTE_IF("table_cache_load_hold",
+                    while (DBUG_IF("table_cache_load_hold"))
+                    {
+                      if (!dump_load_pause(load, thd, 10000))
+                        return;
+                    });
+    if (load->abort || thd->killed)
+      return;
     const size_t i= load->next.fetch_add(1);
-    if (i >= load->dump->n || load->abort || thd->killed)
+    if (i >= load->dump->n)
       return;
     const Dump_entry *entry= load->dump->entries + i;
-    if (!has_room(load, MY_MIN(entry->tables, MAX_INSTANCES)))
+    const uint tables= load->reserve(MY_MAX(MY_MIN(entry->tables,
+                                                   MAX_INSTANCES), 1));
+    if (!tables)
     {
       load->full= true;
       return;
     }
-    thd->proc_info= "Loading the table cache";
-    DBUG_EXECUTE_IF("table_cache_load_slow",
-                    dump_load_pause(load, thd, 100000););
     const query_id_t queries= get_query_id();
     const ulonglong begin= microsecond_interval_timer();
-    if (!open_table_of(thd, entry))
-      load->opened++;
-    else if (!thd->killed)
-      load->skipped++;
+    const bool error= open_table_of(thd, entry, tables);
+    load->reserved-= tables;
+    if (!error || !thd->killed)
+    {
+      load->dump->reached[i]= true;
+      (error ? load->skipped : load->opened)++;
+    }
     /* Each of the threads that load counts as well. */
     if (get_query_id() - queries > load->wanted)
       dump_load_pause(load, thd,
@@ -225,14 +274,17 @@ static void *load_thread(void *arg)
 /**
   Start as many of these threads as can be had.
 
+  @param abort_arg  to end at once
   @return true if there is none
 */
 
-bool Load::start(const Dump *dump_arg, uint threads_arg)
+bool Load::start(const Dump *dump_arg, uint threads_arg, bool abort_arg)
 {
   dump= dump_arg;
   next= opened= skipped= 0;
-  abort= full= false;
+  reserved= 0;
+  abort= abort_arg;
+  full= false;
   threads= 0;
   wanted= threads_arg;
   running= 0;

@@ -12,7 +12,9 @@
 
   What is in the dump: tables of which an instance is open, or was used since their
   definition was read; not those that only scans have used (tc_is_scan()), views,
-  and tables of INFORMATION_SCHEMA and PERFORMANCE_SCHEMA.
+  and tables of INFORMATION_SCHEMA and PERFORMANCE_SCHEMA. Nor are tables that are
+  on other servers (is_elsewhere()). What a load had yet to open when it was ended
+  is in the dump as it was in the file: as if the load had been completed.
 */
 
 #include "table_cache_dump.h"
@@ -35,6 +37,8 @@ struct Collected
   MEM_ROOT root;                        /* holds the keys */
   DYNAMIC_ARRAY entries;
   ulonglong seconds_since_load;
+  /** One for each table that was loaded: is it among the entries? */
+  bool *found;
 };
 
 
@@ -48,10 +52,54 @@ static void keep_what_was_known(const Collected *all, const TC_share_info *info,
 {
   const Dump_entry *before= all->loaded->find((const uchar*) entry->key,
                                               entry->key_length);
-  if (!before || info->hits || info->in_use || info->misses > before->tables)
+  if (!before)
+    return;
+  all->found[before - all->loaded->entries]= true;
+  if (info->ever_used || info->in_use)
     return;
   entry->uses= before->uses;
   entry->idle_seconds= before->idle_seconds + all->seconds_since_load;
+}
+
+
+/** What a load has not reached is still known. @return true if out of memory */
+
+static bool add_rest(Collected *all)
+{
+  const Dump *loaded= all->loaded;
+  for (size_t i= 0; i < loaded->n; i++)
+  {
+    if (all->found[i] || loaded->reached[i])
+      continue;
+    Dump_entry entry= loaded->entries[i];
+    entry.idle_seconds+= all->seconds_since_load;
+    if (insert_dynamic(&all->entries, &entry))
+      return true;
+  }
+  return false;
+}
+
+
+/**
+  Would the server connect to another one to open this table?
+
+  No flag of an engine says so, but these come with it: the table has a connection
+  string (FEDERATED, FEDERATEDX, and some tables of CONNECT and SPIDER), its
+  partitions may have one (all of SPIDER), or it is in storage that replicas share
+  (S3, with its default settings).
+*/
+
+static bool is_elsewhere(const TABLE_SHARE *share)
+{
+  const handlerton *engine= share->db_type();
+#ifdef WITH_PARTITION_STORAGE_ENGINE
+  if (share->default_part_plugin)
+    engine= plugin_hton(share->default_part_plugin);
+#endif
+  return share->connect_string.length ||
+         (engine && engine->flags & (HTON_CAN_READ_CONNECT_STRING_IN_PARTITION |
+                                     HTON_IGNORE_UPDATES |
+                                     HTON_TABLE_MAY_NOT_EXIST_ON_SLAVE));
 }
 
 
@@ -64,7 +112,7 @@ static my_bool collect(void *arg, void *all_arg)
   mysql_mutex_lock(&element->LOCK_table_share);
   const TABLE_SHARE *share= element->share;
   const bool wanted= share && !share->is_view && !element->flushed &&
-    share->table_category < TABLE_CATEGORY_INFORMATION;
+    share->table_category < TABLE_CATEGORY_INFORMATION && !is_elsewhere(share);
   if (wanted)
     tc_get_share_info(element, &info);
   mysql_mutex_unlock(&element->LOCK_table_share);
@@ -109,10 +157,13 @@ static bool make_text(THD *thd, const Dump *loaded, DYNAMIC_STRING *lines,
   all.loaded= loaded;
   all.seconds_since_load= loaded->n ? (microsecond_interval_timer() -
                                        loaded->read_at) / 1000000 : 0;
+  if (!(all.found= static_cast<bool*>
+        (my_malloc(PSI_NOT_INSTRUMENTED, loaded->n + 1, MYF(MY_ZEROFILL)))))
+    return true;
   init_alloc_root(PSI_NOT_INSTRUMENTED, &all.root, 65536, 0, MYF(0));
   my_init_dynamic_array(PSI_NOT_INSTRUMENTED, &all.entries, sizeof(Dump_entry),
                         1024, 65536, MYF(0));
-  bool error= tdc_iterate(thd, collect, &all, true) != 0;
+  bool error= tdc_iterate(thd, collect, &all, true) || add_rest(&all);
   if (!error)
   {
     Dump_entry *entry= dynamic_element(&all.entries, 0, Dump_entry*);
@@ -123,6 +174,7 @@ static bool make_text(THD *thd, const Dump *loaded, DYNAMIC_STRING *lines,
   }
   delete_dynamic(&all.entries);
   free_root(&all.root, MYF(0));
+  my_free(all.found);
   return error;
 }
 
@@ -204,6 +256,40 @@ const char *dump_write(THD *thd, const Dump *loaded, ulong *tables)
 }
 
 
+/**
+  Create the file that tells the next start that this one has not loaded to the end.
+
+  It is not synced: when the machine goes down, no table has ended the server.
+
+  @return true if that is not possible; then errno is in my_errno
+*/
+
+bool dump_create_loading_file()
+{
+  char path[FN_REFLEN];
+  path_of(path, dump_loading_name);
+  File file= my_create(path, S_IRUSR | S_IWUSR,
+                       O_WRONLY | O_EXCL | O_NOFOLLOW, MYF(0));
+  return file < 0 || my_close(file, MYF(0));
+}
+
+
+bool dump_loading_file_exists()
+{
+  char path[FN_REFLEN];
+  path_of(path, dump_loading_name);
+  return !my_access(path, F_OK);
+}
+
+
+void dump_remove_loading_file()
+{
+  char path[FN_REFLEN];
+  path_of(path, dump_loading_name);
+  my_delete(path, MYF(0));
+}
+
+
 static const uchar *entry_key(const void *arg, size_t *length, my_bool)
 {
   const Dump_entry *entry= static_cast<const Dump_entry*>(arg);
@@ -228,6 +314,7 @@ const char *Dump::read(bool *missing)
 
   text= NULL;
   entries= NULL;
+  reached= NULL;
   n= 0;
   *missing= false;
   path_of(path, dump_file_name);
@@ -249,6 +336,11 @@ const char *Dump::read(bool *missing)
   if (!error)
     error= dump_parse(text, (size_t) stat.st_size, &entries, &n);
   read_at= microsecond_interval_timer();
+  if (!error && n &&
+      !(reached= static_cast<std::atomic<bool>*>
+        (my_malloc(PSI_NOT_INSTRUMENTED, n * sizeof(*reached),
+                   MYF(MY_ZEROFILL)))))
+    error= "does not fit into memory";
   if (!error && n)
   {
     my_hash_init(PSI_NOT_INSTRUMENTED, &by_key, &my_charset_bin, (ulong) n, 0, 0,
@@ -264,8 +356,10 @@ const char *Dump::read(bool *missing)
   if (error)
   {
     n= 0;
+    my_free(reached);
     my_free(entries);
     my_free(text);
+    reached= NULL;
     entries= NULL;
     text= NULL;
   }
@@ -284,12 +378,23 @@ const Dump_entry *Dump::find(const uchar *key, uint length) const
 }
 
 
+/** There is no room for what has not been loaded. */
+
+void Dump::forget_rest()
+{
+  for (size_t i= 0; i < n; i++)
+    reached[i]= true;
+}
+
+
 void Dump::destroy()
 {
   if (n)
     my_hash_free(&by_key);
+  my_free(reached);
   my_free(entries);
   my_free(text);
+  reached= NULL;
   entries= NULL;
   text= NULL;
   n= 0;

@@ -14,17 +14,25 @@
   and joins the threads that load (dump_load.cc), and owns what the two need. Users
   only leave a request. All these threads have a THD: the server waits for them
   when it shuts down. It kills them first, before it closes any table, and then the
-  daemon thread writes the last dump. A load that was not complete then is not
-  followed by a dump: the file of before is better.
+  daemon thread writes the last dump. What a load did not come to is in it, too.
 
-  Locks. 'mutex' protects what is requested and the texts of the status variables.
-  It is the innermost lock: nothing is locked, opened or allocated by a thread that
-  holds it. LOCK_global_system_variables may be held when it is taken.
+  A load at startup that ends the server is not tried again at the next start: the
+  file table_cache.loading is there while it runs.
+
+  Locks. 'plugins_mutex' is held while one of the plugins is initialized or
+  deinitialized, and so the daemon thread started or stopped: the server serializes
+  neither an INSTALL with an UNINSTALL that was waiting for the plugin to be unused,
+  nor two of these. It comes before all others. 'mutex' protects what is requested
+  and the texts of the status variables. It is the innermost lock: nothing is locked,
+  opened or allocated by a thread that holds it. LOCK_global_system_variables may be
+  held when it is taken.
 */
 
 #include "table_cache_dump.h"
+#include "debug_sync.h"
 #include "log.h"
 #include "mysqld.h"
+#include <mutex>
 
 /** Bits of what is requested. */
 enum { DUMP= 1, LOAD= 2, LOAD_WHEN_STARTED= 4 };
@@ -33,16 +41,23 @@ static mysql_mutex_t mutex;
 static mysql_cond_t cond;
 /* Protected by mutex */
 static uint requests;
-static bool stop, abort_load, loading;
+static bool stop;
+/* A load begins, or runs; its threads have been started; it shall end */
+static bool loading, load_runs, abort_load;
 static char dump_text[256], load_text[256];
 
-/* Which of the plugins are there; changed by INSTALL and UNINSTALL only */
-static uint plugins;
+static std::mutex plugins_mutex;
+/* Which of the plugins are there. Written under plugins_mutex */
+static std::atomic<uint> plugins;
+/* Protected by plugins_mutex */
 static pthread_t daemon_id;
-/* Nor do the mutex and what it protects exist without: not with --bootstrap */
-static bool daemon_runs;
+/*
+  Nor do mutex and what it protects exist without: not with --bootstrap. Written
+  under plugins_mutex. It does not change while one of the plugins is used.
+*/
+static std::atomic<bool> daemon_runs;
 
-/* The daemon thread's; others look at a load while 'loading' is set */
+/* The daemon thread's; others look at a load while 'load_runs' is set */
 static Dump dump;
 static Load load;
 
@@ -99,7 +114,7 @@ static int show_load_status(MYSQL_THD, SHOW_VAR *var, void *buff,
   if (!daemon_runs)
     return 0;
   mysql_mutex_lock(&mutex);
-  if (loading)
+  if (load_runs)
     my_snprintf(static_cast<char*>(buff), sizeof(load_text),
                 "Loading: %llu of %llu tables opened, %llu skipped",
                 (ulonglong) load.opened, (ulonglong) load.dump->n,
@@ -120,17 +135,59 @@ static void do_dump(THD *thd, const char *why, bool to_log)
     tell(dump_text, true, true, "not dumped: %s '%s' (error %d)", error,
          dump_file_name, my_errno);
   else
+  {
     tell(dump_text, to_log, false, "dumped %lu tables to '%s'", tables,
          dump_file_name);
+    /* A file that a load has left which ended the server was about another dump. */
+    if (!load_runs)
+      dump_remove_loading_file();
+  }
 }
 
 
-/** Read the file, and start to load. */
+/** @param another  one has been requested that begins now */
 
-static void begin_load()
+static void no_load_any_more(bool another)
+{
+  mysql_mutex_lock(&mutex);
+  loading= another;
+  load_runs= abort_load= false;
+  mysql_mutex_unlock(&mutex);
+}
+
+
+static bool must_end()
+{
+  mysql_mutex_lock(&mutex);
+  const bool ends= stop;
+  mysql_mutex_unlock(&mutex);
+  return ends || abort_loop;
+}
+
+
+/**
+  Read the file, and start to load.
+
+  @return true if that was not possible
+*/
+
+static bool start_load(bool at_startup)
 {
   bool missing;
+
+  if (!at_startup)
+    dump_remove_loading_file();
+  else if (dump_loading_file_exists())
+  {
+    tell(load_text, true, true,
+         "not loaded: the server has ended while it loaded at its last start. "
+         "SET GLOBAL table_cache_load_now=ON loads '%s' nevertheless. The next "
+         "dump replaces that file, and removes '%s'", dump_file_name,
+         dump_loading_name);
+    return true;
+  }
   dump.destroy();
+  tell(load_text, false, false, "reading '%s'", dump_file_name);
   if (const char *error= dump.read(&missing))
   {
     if (missing)
@@ -138,25 +195,42 @@ static void begin_load()
            dump_file_name);
     else
       tell(load_text, true, true, "not loaded: '%s' %s", dump_file_name, error);
-    return;
+    return true;
   }
+  DBUG_EXECUTE_IF("table_cache_load_begin_hold",
+                  while (DBUG_IF("table_cache_load_begin_hold") && !must_end())
+                    my_sleep(10000););
   tell(load_text, true, false, "loading %llu tables from '%s'",
        (ulonglong) dump.n, dump_file_name);
-  if (load.start(&dump, MY_MIN(load_threads, Load::MAX_THREADS)))
+  if (at_startup && dump_create_loading_file())
+    sql_print_warning("Table cache: cannot create '%s' (error %d)",
+                      dump_loading_name, my_errno);
+  mysql_mutex_lock(&mutex);
+  const bool ends= abort_load;
+  mysql_mutex_unlock(&mutex);
+  if (load.start(&dump, MY_MIN(load_threads, Load::MAX_THREADS), ends))
   {
+    dump_remove_loading_file();
     tell(load_text, true, true, "not loaded: cannot start a thread");
-    return;
+    return true;
   }
   mysql_mutex_lock(&mutex);
-  loading= true;
-  abort_load= false;
+  load_runs= true;
   mysql_mutex_unlock(&mutex);
+  return false;
+}
+
+
+static void begin_load(bool at_startup)
+{
+  if (start_load(at_startup))
+    no_load_any_more(false);
 }
 
 
 /** The threads that load have ended, or shall end now. */
 
-static void end_load(bool now)
+static void end_load(bool now, bool another)
 {
   if (now)
     load.abort= true;
@@ -165,14 +239,15 @@ static void end_load(bool now)
     mysql_cond_broadcast(&cond);
   mysql_mutex_unlock(&mutex);
   load.join();
-  mysql_mutex_lock(&mutex);
-  loading= false;
-  mysql_mutex_unlock(&mutex);
+  no_load_any_more(another);
+  dump_remove_loading_file();
+  if (load.full)
+    dump.forget_rest();
   const ulonglong ms= (microsecond_interval_timer() - load.begin) / 1000;
   tell(load_text, true, false,
        "%s: %llu of %llu tables opened in %llu.%03llu s; "
        "%llu that are gone, locked or cannot be opened were skipped%s",
-       load.abort ? "load aborted" : "loaded", (ulonglong) load.opened,
+       load.complete() ? "loaded" : "load aborted", (ulonglong) load.opened,
        (ulonglong) dump.n, ms / 1000, ms % 1000, (ulonglong) load.skipped,
        load.full ? "; table_open_cache or table_definition_cache is full" : "");
 }
@@ -182,7 +257,8 @@ static void end_load(bool now)
   Wait until something is requested, or time has come to dump or to look again.
 
   @param seconds  not longer than this
-  @return what is requested
+  @return what is requested. A load counts as begun from now on: to abort it is to
+          abort this one.
 */
 
 static uint wait_for_request(THD *thd, double seconds)
@@ -197,60 +273,60 @@ static uint wait_for_request(THD *thd, double seconds)
   mysql_mutex_lock(&mutex);
   thd->ENTER_COND(&cond, &mutex, &stage, &old_stage);
   while (!requests && !stop && !abort_load && !thd->killed &&
-         !(loading && !load.running))
+         !(load_runs && !load.running))
   {
     if (mysql_cond_timedwait(&cond, &mutex, &until))
       break;
   }
   requested= requests;
   requests= 0;
+  if (requested & (LOAD | LOAD_WHEN_STARTED))
+    loading= true;
   thd->EXIT_COND(&old_stage);
   return requested;
 }
 
 
-static bool must_end()
-{
-  mysql_mutex_lock(&mutex);
-  const bool ends= stop;
-  mysql_mutex_unlock(&mutex);
-  return ends || abort_loop;
-}
-
-
 static void run_daemon(THD *thd)
 {
-  bool incomplete= false, load_waits= false;
+  bool load_waits= false;
   ulonglong last_dump= microsecond_interval_timer();
 
   while (!must_end())
   {
-    uint requested= wait_for_request(thd, load_waits ? 0.02 : 1);
-    if (must_end())
-      break;
-
-    mysql_mutex_lock(&mutex);
-    const bool ends= loading && (abort_load || !load.running);
-    const bool now= abort_load;
-    abort_load= false;
-    mysql_mutex_unlock(&mutex);
-    if (ends)
-      end_load(now);
-
+    const uint requested= wait_for_request(thd, load_waits ? 0.02 : 1);
     if (requested & LOAD_WHEN_STARTED)
       load_waits= true;
+    if (must_end())
+    {
+      load_waits|= (requested & LOAD) && !load_runs;
+      break;
+    }
+
+    mysql_mutex_lock(&mutex);
+    const bool now= abort_load;
+    mysql_mutex_unlock(&mutex);
+    if (load_runs && (now || !load.running))
+      end_load(now, requested & LOAD);
+    else if (load_waits && now)
+    {
+      load_waits= false;
+      no_load_any_more(requested & LOAD);
+      tell(load_text, true, false, "load aborted: before it began");
+    }
+
+    if (requested & DUMP)
+      do_dump(thd, "as requested", true);
     if (load_waits && mysqld_server_started)
     {
       load_waits= false;
-      requested|= LOAD;
+      begin_load(true);
     }
-    if (requested & DUMP)
-      do_dump(thd, "as requested", true);
-    if ((requested & LOAD) && !loading)
-      begin_load();
+    else if ((requested & LOAD) && !load_runs && !load_waits)
+      begin_load(false);
 
     const ulonglong now_us= microsecond_interval_timer();
-    if (load_waits || loading || !dump_interval)
+    if (load_waits || load_runs || !dump_interval)
       last_dump= now_us;
     else if (now_us - last_dump >= dump_interval * 1000000ULL)
     {
@@ -259,19 +335,16 @@ static void run_daemon(THD *thd)
     }
   }
 
-  if (loading)
-  {
-    /* A thread that was killed notes that before it is not counted any more. */
-    incomplete= load.running || load.abort;
-    end_load(true);
-  }
-  incomplete|= load_waits;
+  if (load_runs)
+    end_load(true, false);
+  mysql_mutex_lock(&mutex);
+  load_waits|= (requests & (LOAD | LOAD_WHEN_STARTED)) != 0;
+  mysql_mutex_unlock(&mutex);
   if (abort_loop && (plugins & DUMP) && dump_at_shutdown)
   {
-    if (incomplete)
+    if (load_waits)
       tell(dump_text, true, false,
-           "not dumped, as loading was not complete; '%s' is kept",
-           dump_file_name);
+           "not dumped, as '%s' has not been loaded yet", dump_file_name);
     else
     {
       /* The shutdown has killed it, so as to wake it up. */
@@ -304,19 +377,21 @@ void dump_load_thread_ends()
 }
 
 
-/** A thread that loads pauses, unless the load is to end. */
+/** A thread that loads pauses. @return false if the load is to end */
 
-void dump_load_pause(Load *load, THD *thd, ulonglong microseconds)
+bool dump_load_pause(Load *load, THD *thd, ulonglong microseconds)
 {
   struct timespec until;
+  bool goes_on;
   set_timespec_nsec(until, microseconds * 1000);
   mysql_mutex_lock(&mutex);
-  while (!load->abort && !thd->killed && !stop && !abort_load)
+  while ((goes_on= !load->abort && !thd->killed && !stop && !abort_load))
   {
     if (mysql_cond_timedwait(&cond, &mutex, &until))
       break;
   }
   mysql_mutex_unlock(&mutex);
+  return goes_on;
 }
 
 
@@ -358,6 +433,12 @@ static void set_load_abort(MYSQL_THD, st_mysql_sys_var *, void *,
   if (!*static_cast<const my_bool*>(value) || !daemon_runs)
     return;
   mysql_mutex_lock(&mutex);
+  if (requests & (LOAD | LOAD_WHEN_STARTED))
+  {
+    /* The daemon thread has not taken it yet. */
+    requests&= ~(LOAD | LOAD_WHEN_STARTED);
+    strmov(load_text, "load aborted: before it began");
+  }
   if (loading)
   {
     abort_load= true;
@@ -383,16 +464,27 @@ static int stop_daemon()
 }
 
 
+#ifdef ENABLED_DEBUG_SYNC
+/* There is no THD at startup and at shutdown. */
+#define PLUGIN_SYNC(point) \
+  do { if (THD *thd= current_thd) DEBUG_SYNC(thd, point); } while (0)
+#else
+#define PLUGIN_SYNC(point) do {} while (0)
+#endif
+
+
 /** The first of the two plugins starts the thread. */
 
 static int init_plugin(uint which)
 {
+  PLUGIN_SYNC("table_cache_dump_init");
+  std::lock_guard<std::mutex> guard(plugins_mutex);
   if (!daemon_runs)
   {
     mysql_mutex_init(0, &mutex, MY_MUTEX_INIT_FAST);
     mysql_cond_init(0, &cond, NULL);
     requests= 0;
-    stop= abort_load= loading= false;
+    stop= abort_load= loading= load_runs= false;
     strmov(dump_text, "not dumped yet");
     strmov(load_text, "not loaded yet");
     THD *thd= dump_new_thd();
@@ -416,13 +508,16 @@ static int init_plugin(uint which)
 
 static int deinit_plugin(uint which)
 {
+  std::lock_guard<std::mutex> guard(plugins_mutex);
   plugins&= ~which;
+  PLUGIN_SYNC("table_cache_dump_deinit");
   if (!plugins)
     return stop_daemon();
   if (which == LOAD)
   {
     /* What runs is aborted soon; the code stays while the other one is there. */
     mysql_mutex_lock(&mutex);
+    requests&= ~(LOAD | LOAD_WHEN_STARTED);
     abort_load= loading;
     mysql_cond_broadcast(&cond);
     mysql_mutex_unlock(&mutex);

@@ -18,9 +18,14 @@
 /** The file, in the data directory, and its name while it is written. */
 static const char dump_file_name[]= "table_cache.dump";
 static const char dump_temporary_name[]= "table_cache.dump.tmp";
+/** Is there while the tables are loaded at startup. */
+static const char dump_loading_name[]= "table_cache.loading";
 
 
-/** A text that was read, and its tables. It does not change until destroy(). */
+/**
+  A text that was read, and its tables. Nothing but 'reached' changes until
+  destroy().
+*/
 
 struct Dump
 {
@@ -30,13 +35,23 @@ struct Dump
   HASH by_key;
   /** When it was read, in microseconds. */
   ulonglong read_at;
+  /**
+    One for each entry: need it not be loaded any more? Set by the thread that
+    loads it, when it has been opened or skipped.
+  */
+  std::atomic<bool> *reached;
 
   const char *read(bool *missing);
   const Dump_entry *find(const uchar *key, uint length) const;
+  void forget_rest();
   void destroy();
 };
 
 const char *dump_write(THD *thd, const Dump *loaded, ulong *tables);
+
+bool dump_create_loading_file();
+bool dump_loading_file_exists();
+void dump_remove_loading_file();
 
 
 /**
@@ -53,6 +68,8 @@ struct Load
   const Dump *dump;
   /** The next entry; how many have been opened, and how many could not be. */
   std::atomic<size_t> next, opened, skipped;
+  /** Instances that the threads are about to open. */
+  std::atomic<ulong> reserved;
   /** To end before all is loaded; the caches were full; threads that run. */
   std::atomic<bool> abort, full;
   std::atomic<uint> running;
@@ -61,13 +78,16 @@ struct Load
   pthread_t ids[MAX_THREADS];
   ulonglong begin;
 
-  bool start(const Dump *dump, uint threads);
+  bool start(const Dump *dump, uint threads, bool abort);
   void join();
+  /** No entry is left that could be loaded. */
+  bool complete() const { return full || opened + skipped == dump->n; }
+  uint reserve(uint tables);
 };
 
 /** Called by the threads that load. */
 void dump_load_thread_ends();
-void dump_load_pause(Load *load, THD *thd, ulonglong microseconds);
+bool dump_load_pause(Load *load, THD *thd, ulonglong microseconds);
 
 /** The THD of a thread of this plugin, which SHOW PROCESSLIST shows. */
 THD *dump_new_thd();

@@ -182,7 +182,8 @@ public:
   void add(Test_object *, Test_user *) { core.add(); }
   void release(Test_object *object)
   {
-    if (core.release(object, false, object->share->flushed, LIMIT) != Core::IS_FREE)
+    if (core.release(object, Core::NEWEST, object->share->flushed, LIMIT) !=
+        Core::IS_FREE)
       abort();
   }
 };

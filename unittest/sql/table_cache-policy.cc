@@ -95,7 +95,9 @@ struct Core_cache
     }
     object->uses++;
     const bool flushed= false;
-    core.release(object, twice && object->uses == 1, flushed, limit);
+    core.release(object, twice && object->uses == 1 ? Core::EVICT_FIRST :
+                                                      Core::NEWEST,
+                 flushed, limit);
     return miss;
   }
 };

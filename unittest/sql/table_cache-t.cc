@@ -174,9 +174,9 @@ struct Fixture
   }
 
   /** Release and evict like the server does. Return true if it was closed. */
-  bool release(Test_object *object, bool evict_first= false)
+  bool release(Test_object *object, Core::Order order= Core::NEWEST)
   {
-    switch (core.release(object, evict_first, object->share->flushed, limit)) {
+    switch (core.release(object, order, object->share->flushed, limit)) {
     case Core::IS_FREE:
       return false;
     case Core::IS_FREE_OVER_LIMIT:
@@ -504,7 +504,7 @@ static void first_to_be_evicted_is_first()
   for (uint i= 0; i < 4; i++)
   {
     test_cpu= i % 2;
-    f.release(object[i], i == 2);
+    f.release(object[i], i == 2 ? Core::EVICT_FIRST : Core::NEWEST);
   }
   f.limit= 3;
   Test_object *victim= f.core.evict(&f.user, f.limit);
@@ -512,7 +512,7 @@ static void first_to_be_evicted_is_first()
   f.close(victim);
   f.limit= 4;
   victim= f.open(2);
-  f.release(victim, true);
+  f.release(victim, Core::EVICT_FIRST);
   /* Used again by somebody else, it is like any other. */
   victim= f.acquire(2);
   f.limit= 3;
@@ -539,13 +539,13 @@ static void those_first_to_be_evicted_go_in_the_order_of_release()
       Test_object *object= f.open(i);
       object->number= i;
       test_cpu= i;
-      f.release(object, first);
+      f.release(object, first ? Core::EVICT_FIRST : Core::NEWEST);
     }
   }
   /* One of the first is used again as such, and becomes the last of them. */
   Test_object *again= f.acquire(1);
   ok(again && f.core.was_evict_first(again), "the user can see what it was");
-  f.release(again, true);
+  f.release(again, Core::EVICT_FIRST);
   static const uint order[]= { 2, 4, 5, 7, 8, 10, 11, 1, 0, 3, 6, 9 };
   bool right= true;
   for (uint i= 0; i < 12; i++)
@@ -562,6 +562,40 @@ static void those_first_to_be_evicted_go_in_the_order_of_release()
 }
 
 
+static void what_is_opened_ahead_goes_last_opened_first()
+{
+  Fixture f(4, 12, 12);
+  /* 0 is used before, 1 afterwards, 2 is first to go; the hottest is opened first. */
+  for (uint i : { 0, 3, 4, 2, 5, 6, 7, 8, 9, 10, 11, 1 })
+  {
+    Test_object *object= f.open(i);
+    object->number= i;
+    test_cpu= (i * 5) % 4;
+    f.release(object, i < 2 ? Core::NEWEST : i == 2 ? Core::EVICT_FIRST :
+                                                      Core::OLDEST);
+  }
+  bool unused= true;
+  f.core.each_slot(f.shares[5]->part, [&](const Core::Slot &slot) {
+    unused&= slot.hits == 0 && slot.last_release == 0;
+  });
+  ok(unused, "what is opened ahead is not used yet");
+  test_cpu= 1;
+  f.release(f.acquire(7));
+  static const uint order[]= { 2, 11, 10, 9, 8, 6, 5, 4, 3, 0, 1, 7 };
+  bool right= !f.core.check();
+  for (uint i= 0; i < 12; i++)
+  {
+    f.limit= 11 - i;
+    Test_object *victim= f.core.evict(&f.user, f.limit);
+    right&= victim && victim->number == order[i];
+    right&= !f.core.check();
+    if (victim)
+      f.close(victim);
+  }
+  ok(right, "the coldest of it goes first, and all of it before what was used");
+}
+
+
 static void who_scans_does_not_count_as_a_user()
 {
   Fixture f(2, 1, 10);
@@ -573,11 +607,11 @@ static void who_scans_does_not_count_as_a_user()
     });
     return last;
   };
-  f.release(f.open(0), true);
+  f.release(f.open(0), Core::EVICT_FIRST);
   ok(read() == 0, "released first to be evicted, the share is still unused");
   f.release(f.acquire(0));
   ulonglong used= read();
-  f.release(f.acquire(0), true);
+  f.release(f.acquire(0), Core::EVICT_FIRST);
   ok(used && read() == used, "and its last use is that of another");
 }
 
@@ -661,13 +695,13 @@ static void a_new_life_of_a_share_counts_anew()
 */
 struct Model
 {
-  /* First to be evicted or not, then by time. */
-  typedef std::pair<bool, longlong> Key;
+  /* First to be evicted, the oldest, or neither, and then by time. */
+  typedef std::pair<int, longlong> Key;
   struct Known
   {
     Test_object *object;
     uint share;
-    bool evict_first;
+    Core::Order order;
     uint shard;
     Key key;
   };
@@ -691,7 +725,8 @@ struct Model
   {
     known->shard= cpu;
     time++;
-    known->key= Key(!known->evict_first, time);
+    known->key= known->order == Core::EVICT_FIRST ? Key(0, time) :
+                known->order == Core::OLDEST ? Key(1, -time) : Key(2, time);
     free[known->share * shards + cpu].push_front(known);
     hints[known->share]|= 1ULL << cpu;
     order.insert(std::make_pair(known->key, known));
@@ -836,7 +871,8 @@ static void random_operations(uint shards, uint shares, ulonglong operations)
         }
         else
           done[1]++;
-        known->evict_first= !random(scans);
+        known->order= random(scans) ? Core::NEWEST :
+                      random(2) ? Core::OLDEST : Core::EVICT_FIRST;
         model.used.push_back(known);
         wrong= evict();
       }
@@ -844,7 +880,7 @@ static void random_operations(uint shards, uint shares, ulonglong operations)
       {
         Model::Known *known= take_used();
         done[2]++;
-        if (f.core.release(known->object, known->evict_first,
+        if (f.core.release(known->object, known->order,
                            f.shares[known->share]->flushed, f.limit) ==
             Core::TO_BE_CLOSED)
         {
@@ -972,7 +1008,8 @@ static void thread_main(Fixture *f, uint number, uint operations,
         continue;
       uint n= random((uint) used.size());
       used[n]->uses++;
-      f->release(used[n], !random(10));
+      f->release(used[n], random(10) ? Core::NEWEST :
+                          random(2) ? Core::OLDEST : Core::EVICT_FIRST);
       used[n]= used.back();
       used.pop_back();
     }
@@ -1123,6 +1160,7 @@ int main(int argc, char **argv)
   the_victim_is_the_oldest_of_all_shards();
   first_to_be_evicted_is_first();
   those_first_to_be_evicted_go_in_the_order_of_release();
+  what_is_opened_ahead_goes_last_opened_first();
   who_scans_does_not_count_as_a_user();
   use_may_exceed_the_limit();
   a_flushed_share_keeps_nothing();
