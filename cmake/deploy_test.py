@@ -403,6 +403,11 @@ class Test(Outcome):
         self.check(f"{step}: the patched table cache is active",
                    None if rows and has else f"{rows} tables, {has!r}")
         root.sql("UNINSTALL SONAME 'table_cache_info'")
+        root.sql("INSTALL SONAME 'table_cache_dump'")
+        said = root.sql("SHOW GLOBAL STATUS LIKE 'Table_cache_%_status'")
+        root.sql("UNINSTALL SONAME 'table_cache_dump'")
+        self.check(f"{step}: the plugin for warm restarts is there",
+                   None if "Table_cache_load_status" in said else repr(said))
         # Debian's plugin, which reads structures of the server
         root.sql("SET GLOBAL query_cache_type=ON; "
                  "SET GLOBAL query_cache_size=1000000; "
@@ -486,7 +491,8 @@ class Test(Outcome):
         running = root.ask("sh", "-c", "pidof mariadbd || true")
         self.check("ours removed: the server is shut down", running)
         files = [str(path) for path in (root.path / "usr").rglob("*")
-                 if path.name in ("mariadbd", "table_cache_info.so")
+                 if path.name in ("mariadbd", "table_cache_info.so",
+                                  "table_cache_dump.so")
                  or package.NAME in path.name]
         self.check("ours removed: no file is left", ", ".join(files))
         self.install(*DEBIAN)

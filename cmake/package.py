@@ -6,9 +6,9 @@ The server is built as Debian builds its own, but with a version of its own:
 10.11.18-0+deb12u1+tc7 where Debian's is 10.11.18-0+deb12u1, both in dpkg and
 in SELECT VERSION().  debhelper packs it; which files and links are in the
 package is read from debian/ of the source package, so that it is what
-Debian's package of that version has, and the plugin table_cache_info.  A
-package needs the libraries of the Debian release on which it was built, so it
-is built on the release that it is for.
+Debian's package of that version has, and the plugins table_cache_info and
+table_cache_dump.  A package needs the libraries of the Debian release on which
+it was built, so it is built on the release that it is for.
 
 Exit status: 0 done, 1 failed, 2 wrong usage.
 """
@@ -26,7 +26,7 @@ import fetch_source
 
 NAME = "mariadb-server-core-manytables"
 REPLACED = "mariadb-server-core"
-PLUGINS = ("table_cache_info",)
+PLUGINS = ("table_cache_info", "table_cache_dump")
 # Of all series: cmake --install passes over one that a series does not have
 COMPONENTS = ("Server", "Server_Scripts", "ManPagesServer", "Client",
               "ManPagesClient", "ClientPlugins", "backup", "Backup",
