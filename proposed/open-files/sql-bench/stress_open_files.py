@@ -96,7 +96,10 @@ class Worker(threading.Thread):
             return "export", [f"FLUSH TABLES {kept} FOR EXPORT",
                               "UNLOCK TABLES"]
         if choice < 0.90:
-            return "import", table
+            # MariaDB passes pages of a compressed file that is being imported to the
+            # doublewrite buffer, which a debug build does not allow.
+            return ("import", table) if "PAGE_C" not in definition(number) \
+                else ("read", [f"SELECT COUNT(*) FROM {table}"])
         away = f"away{self.number}"
         return "ddl", rng.choice([
             [f"CREATE OR REPLACE TABLE {table} " + definition(number)],

@@ -23,11 +23,10 @@ have been written, it sleeps 20 ms and syncs all written files, twice.  Here
 Which file may be closed.  fil_space_t::n_pending says all: PENDING is the number of
 references (I/O, extending, encryption, DDL; a thread that drops the tablespace sets
 STOPPING first).  While CLOSING is set, a thread must acquire fil_system.mutex to get a
-reference.  With
-fil_system.mutex held, judge() turns CLOSING on if there is no reference and no need
-of a sync.  Until the mutex is released nobody can get a reference, and take()
-removes the handle.  close(2) comes after the mutex is released: then the file is closed
-for all other threads.
+reference.  With fil_system.mutex held, judge() turns CLOSING on if there is no
+reference and no need of a sync.  Until the mutex is released nobody can get a
+reference, and close() removes the handle.  close(2) comes after the mutex is
+released: then the file is closed for all other threads.
 
 How a file is synced for closing.  sync() sets CLOSING and takes a reference, if there
 is none and with fil_system.mutex held, releases the mutex, syncs, and takes the
@@ -36,19 +35,41 @@ uses the file meanwhile comes by the mutex and turns CLOSING off (prepare_acquir
 So if CLOSING is still on and there is no other reference, nobody has written
 since the sync began, and NEEDS_FSYNC is turned off.  Otherwise it stays on, and the
 sync was for nothing.  (fil_space_t::flush_low() by contrast turns NEEDS_FSYNC off
-whatever has been written during its sync.)
+whatever has been written during its sync.)  Three things need more than that:
+
+- recovery: prepare_acquired() leaves CLOSING on for a file that is deferred, or whose
+  recv_size changes while it is extended.  What resets recv_size turns CLOSING off,
+  too.  So a file that is deferred, or has a recv_size before or after, is not
+  taken to be clean.
+- fil_space_free() may detach a tablespace without STOPPING, and waits for the
+  reference then; it has counted n_open down.  The file is not in the ring any more.
+- fil_flush_file_spaces() gets a reference with the mutex held and leaves CLOSING on.
+  It only syncs; and until it has ended, it has a reference.
 
 What another thread sees between these steps: a file with CLOSING on and a handle,
 that can be used by way of the mutex; a closed file, whose descriptor is still there
 for a moment and no longer counted; or a file that is in unflushed_spaces and is synced
-by two threads at once.  Each is as before.
+by two threads at once.  Each is as before.  (On 11.8, SET GLOBAL
+innodb_data_file_write_through or innodb_data_file_buffering passes over a file that
+has CLOSING on, as it does in MariaDB with each file that was looked at to be closed.
+Here that is a file which is being synced at that moment.)
 
-Order of mutexes: fil_system.mutex is the last one; nothing here takes another one
-while holding it, but for that of the thread pool's queue.  added_to_batch() takes
-buf_dblwr.mutex, without fil_system.mutex.
+Who waits how long.  A thread that opens a file may hold latches of pages.  For one
+file it syncs at most MAX_SYNCS files, closes at most MAX_CLOSES, and waits at most WAIT_US.
+What exceeds the limit after that is closed by the next ones that open files, by
+sync_ahead(), or by the connection that has lowered the limit.
 
-A thread that waits here for room may hold latches of pages, so all its waits are
-bounded: WAIT_US altogether, and the syncs that it makes itself.
+Without descriptors (EMFILE, ENFILE), innodb_open_files says nothing: any file may be
+closed, within the same bounds.  If that does not help, the file cannot be used now.
+For a reader that is an error, as before.  The threads that write pages out would
+discard the page, as if the tablespace had been dropped.  Here they ask must_keep(),
+which says no only if the tablespace is gone, or if the last attempt to open its file
+has failed for another reason and no attempt has succeeded since.
+
+Order of mutexes: LOCK_global_system_variables, then fil_system.mutex.  The latter is
+the last one; nothing here takes another one while holding it, but for that of
+the thread pool's queue and that of the error log.  added_to_batch() takes
+buf_dblwr.mutex, and must_keep() fil_system.mutex, without any other.
 *******************************************************/
 
 #include "fil0lru.h"
@@ -70,23 +91,30 @@ namespace
 /** How long a thread waits for a file that is not in use, in microseconds: as
 long as MariaDB sleeps */
 constexpr unsigned WAIT_US= 40000;
+/** The same in recovery.  Who opens a file there may hold recv_sys.mutex, and those
+who use the others need it to end, so they would not end meanwhile. */
+constexpr unsigned RECOVERY_WAIT_US= 1000;
 /** How long it waits before it looks again, in microseconds */
 constexpr unsigned POLL_US= 500;
+/** How many files it syncs at most */
+constexpr unsigned MAX_SYNCS= 2;
+/** How many files it closes at most.  More than one, so that the number of files goes
+down after the limit has been lowered. */
+constexpr unsigned MAX_CLOSES= 8;
 /** How many written files sync_ahead() looks at for one to sync */
 constexpr unsigned MAX_LOOKED_AT= 64;
-/** Handles that set_limit() closes each time it has released fil_system.mutex */
-constexpr size_t CLOSE_AT_ONCE= 32;
-
 }
 
 /** Judge whether a file may be closed.  With CLOSE, nobody gets a reference to the
 tablespace until the caller releases fil_system.mutex. */
 inline fil_lru_t::clock_t::verdict
-fil_lru_t::judge(fil_node_t &node, const fil_space_t *ignore) noexcept
+fil_lru_t::judge(fil_node_t &node, const fil_space_t *ignore, bool may_sync)
+  noexcept
 {
   mysql_mutex_assert_owner(&fil_system.mutex);
   fil_space_t &space= *node.space;
 
+  /* mariadb-backup closes files by itself. */
   if (!node.is_open() || &space == ignore || space.is_being_imported() ||
       is_predefined_tablespace(space.id))
     return clock_t::KEEP;
@@ -95,46 +123,54 @@ fil_lru_t::judge(fil_node_t &node, const fil_space_t *ignore) noexcept
   if (n & (fil_space_t::STOPPING | fil_space_t::PENDING))
     return clock_t::KEEP;
   if (n & fil_space_t::NEEDS_FSYNC)
-    return clock_t::SYNC_FIRST;
+    return may_sync && !space.recv_size && !node.deferred
+      ? clock_t::SYNC_FIRST : clock_t::KEEP;
   /* acquire: what the last user did to the file comes before */
   return space.n_pending.compare_exchange_strong
     (n, n | fil_space_t::CLOSING, std::memory_order_acquire,
      std::memory_order_relaxed) ? clock_t::CLOSE : clock_t::KEEP;
 }
 
-/** Remove the handle of a file that may be closed.
-@return handle, to be closed by the caller, best without fil_system.mutex */
-inline pfs_os_file_t fil_lru_t::take(fil_node_t *node) noexcept
+/** Take a tablespace that needs no sync off the list of those that do.  It may
+be there: flush_low() came between the two steps of complete_write(). */
+static void fil_note_synced(fil_space_t &space) noexcept
 {
-  fil_space_t *space= node->space;
-  ut_ad(space->is_ready_to_close());
-  ut_ad(!space->needs_flush());
-
-  if (space->is_in_unflushed_spaces)
+  if (space.is_in_unflushed_spaces)
   {
-    /* flush_low() came between the two steps of fil_node_t::complete_write() */
-    space->is_in_unflushed_spaces= false;
-    fil_system.unflushed_spaces.remove(*space);
+    space.is_in_unflushed_spaces= false;
+    fil_system.unflushed_spaces.remove(space);
   }
-
-  return node->detach();
 }
 
-/** Sync a file that nobody uses.  This releases fil_system.mutex in between.
+/** Close a file that may be closed.  This releases fil_system.mutex in between. */
+inline void fil_lru_t::close(fil_node_t *node) noexcept
+{
+  ut_ad(node->space->is_ready_to_close());
+  ut_ad(!node->space->needs_flush());
+  fil_note_synced(*node->space);
+  stat.closed++;
+  const pfs_os_file_t handle= node->detach();
+  mysql_mutex_unlock(&fil_system.mutex);
+  os_file_close(handle);
+  mysql_mutex_lock(&fil_system.mutex);
+}
+
+/** Sync a file that nobody uses.  This releases fil_system.mutex in between; the
+tablespace may be gone afterwards, unless the result is true.
 @return whether it may be closed: nobody has used it since, and CLOSING is on */
 bool fil_lru_t::sync(fil_node_t *node) noexcept
 {
   mysql_mutex_assert_owner(&fil_system.mutex);
   fil_space_t &space= *node->space;
+  ut_ad(node->is_open());
+  ut_ad(!space.recv_size);
+  ut_ad(!node->deferred);
 
   uint32_t n= space.n_pending.load(std::memory_order_relaxed);
   do
-  {
-    ut_ad(node->is_open());
     if ((n & (fil_space_t::STOPPING | fil_space_t::PENDING |
               fil_space_t::NEEDS_FSYNC)) != fil_space_t::NEEDS_FSYNC)
       return false;
-  }
   while (!space.n_pending.compare_exchange_strong
          (n, (n | fil_space_t::CLOSING) + 1, std::memory_order_acquire,
           std::memory_order_relaxed));
@@ -145,16 +181,15 @@ bool fil_lru_t::sync(fil_node_t *node) noexcept
   fil_n_pending_tablespace_flushes--;
   mysql_mutex_lock(&fil_system.mutex);
 
+  /* Whoever waits for the reference to be gone needs fil_system.mutex to free
+  the tablespace. */
   n= space.n_pending.fetch_sub(1, std::memory_order_acq_rel) - 1;
   if ((n & (fil_space_t::STOPPING | fil_space_t::PENDING |
-            fil_space_t::CLOSING)) != fil_space_t::CLOSING)
+            fil_space_t::CLOSING)) != fil_space_t::CLOSING ||
+      space.recv_size || node->deferred || !node->clock.is_in_ring())
     return false;
 
-  if (space.is_in_unflushed_spaces)
-  {
-    space.is_in_unflushed_spaces= false;
-    fil_system.unflushed_spaces.remove(space);
-  }
+  fil_note_synced(space);
   space.clear_flush();
   return true;
 }
@@ -164,6 +199,7 @@ void fil_lru_t::opened(fil_node_t *node) noexcept
   mysql_mutex_assert_owner(&fil_system.mutex);
   ut_ad(node->is_open());
   stat.opened++;
+  node->open_state= fil_node_t::OPENED;
   if (!is_predefined_tablespace(node->space->id))
     ring.add(*node);
   else
@@ -173,7 +209,7 @@ void fil_lru_t::opened(fil_node_t *node) noexcept
 }
 
 /** @return how many files should be closable at once */
-inline ulint fil_lru_t::reserve() const noexcept
+inline ulint fil_lru_t::reserve() noexcept
 {
   return std::min<ulint>(srv_max_n_open_files / 8 + 1, 64);
 }
@@ -187,26 +223,21 @@ inline bool fil_lru_t::is_sync_due(ulint clean) const noexcept
     ring.size() < fil_system.unflushed_spaces.size() + clean;
 }
 
-/** @return a file for sync_ahead(), or nullptr: the cold one that was written
-first, or else the first one */
-inline fil_node_t *fil_lru_t::find_to_sync() const noexcept
+/** @return a cold file for sync_ahead(), the one that was written first, or nullptr.
+It leaves out hot files, which would be written again. */
+inline fil_node_t *fil_lru_t::find_to_sync() noexcept
 {
-  fil_node_t *hot= nullptr;
   unsigned left= MAX_LOOKED_AT;
   const auto end= fil_system.unflushed_spaces.begin();
   for (auto it= fil_system.unflushed_spaces.end(); it != end && left--; )
   {
     fil_space_t &space= *--it;
     fil_node_t *node= UT_LIST_GET_FIRST(space.chain);
-    if (!node || !node->clock.is_in_ring() ||
-        judge(*node, nullptr) != clock_t::SYNC_FIRST)
-      continue;
-    if (!node->clock.is_hot())
+    if (node && node->clock.is_in_ring() && !node->clock.is_hot() &&
+        space.needs_flush() && judge(*node, nullptr, true) == clock_t::SYNC_FIRST)
       return node;
-    if (!hot)
-      hot= node;
   }
-  return hot;
+  return nullptr;
 }
 
 /** Sync files ahead of need. */
@@ -221,8 +252,15 @@ void fil_lru_t::sync_ahead() noexcept
     fil_node_t *node= find_to_sync();
     if (!node)
       break;
+    /* It is not cold if it is used during the sync.  This counts as a use, so a
+    second vain sync makes it hot, and there is no third one. */
+    node->clock.used();
     stat.syncs_ahead++;
-    if (sync(node) && !node->space->recv_size)
+    if (!sync(node))
+      continue;
+    if (fil_system.n_open > srv_max_n_open_files)
+      close(node);
+    else
       /* Its users need not come by the mutex. */
       node->space->clear_closing();
   }
@@ -257,11 +295,53 @@ void fil_lru_t::submit_sync_ahead() noexcept
 bool fil_lru_t::close_one(const fil_space_t *ignore) noexcept
 {
   const auto choice= ring.victim([ignore](fil_node_t &node)
-  { return judge(node, ignore); });
+  { return judge(node, ignore, true); });
   if (choice.how != clock_t::CLOSE)
+  {
+    submit_sync_ahead();
     return false;
+  }
+  fil_note_synced(*choice.file->space);
   stat.closed++;
-  os_file_close(take(choice.file));
+  choice.file->close();
+  return true;
+}
+
+/** Close a file, or wait a little for one that may be closed.  This may release
+fil_system.mutex.
+@param done  what the thread has done so far
+@return whether it is worth looking again */
+bool fil_lru_t::close_or_wait(effort &done) noexcept
+{
+  if (done.closes >= MAX_CLOSES)
+    return false;
+
+  const bool may_sync= done.syncs < MAX_SYNCS;
+  const auto choice= ring.victim([may_sync](fil_node_t &node)
+  { return judge(node, nullptr, may_sync); });
+
+  if (choice.how == clock_t::KEEP)
+  {
+    if (done.waited >= (recv_recovery_is_on() ? RECOVERY_WAIT_US : WAIT_US))
+      return false;
+    if (!done.waited)
+      stat.waits++;
+    mysql_mutex_unlock(&fil_system.mutex);
+    std::this_thread::sleep_for(std::chrono::microseconds(POLL_US));
+    mysql_mutex_lock(&fil_system.mutex);
+    done.waited+= POLL_US;
+    return true;
+  }
+
+  if (choice.how == clock_t::SYNC_FIRST)
+  {
+    done.syncs++;
+    stat.syncs++;
+    if (!sync(choice.file))
+      return true;
+  }
+  done.closes++;
+  close(choice.file);
   return true;
 }
 
@@ -271,50 +351,25 @@ bool fil_lru_t::make_room(const fil_node_t *node) noexcept
   ut_ad(!node->is_open());
   ut_ad(node->space->referenced());
 
-  unsigned waited= 0;
+  effort done;
   bool is_full= false;
 
   for (; fil_system.n_open >= srv_max_n_open_files; is_full= true)
   {
-    const auto choice= ring.victim([](fil_node_t &node)
-    { return judge(node, nullptr); });
-
-    if (choice.how == clock_t::KEEP)
+    if (!close_or_wait(done))
     {
-      if (!waited)
-        stat.waits++;
-      else if (waited >= WAIT_US)
+      stat.exceeded++;
+      const time_t now= time(nullptr);
+      if (now - fil_system.n_open_exceeded_time >= 5 &&
+          done.closes < MAX_CLOSES)
       {
-        stat.exceeded++;
-        const time_t now= time(nullptr);
-        if (now - fil_system.n_open_exceeded_time >= 5)
-        {
-          fil_system.n_open_exceeded_time= now;
-          sql_print_warning("InnoDB: innodb_open_files=" ULINTPF
-                            " is exceeded (" ULINTPF " files stay open)",
-                            srv_max_n_open_files, fil_system.n_open);
-        }
-        break;
+        fil_system.n_open_exceeded_time= now;
+        sql_print_warning("InnoDB: innodb_open_files=" ULINTPF
+                          " is exceeded (" ULINTPF " files stay open)",
+                          srv_max_n_open_files, fil_system.n_open);
       }
-      mysql_mutex_unlock(&fil_system.mutex);
-      std::this_thread::sleep_for(std::chrono::microseconds(POLL_US));
-      waited+= POLL_US;
-      mysql_mutex_lock(&fil_system.mutex);
+      break;
     }
-    else
-    {
-      if (choice.how == clock_t::SYNC_FIRST)
-        stat.syncs++;
-      if (choice.how == clock_t::CLOSE || sync(choice.file))
-      {
-        stat.closed++;
-        const pfs_os_file_t handle= take(choice.file);
-        mysql_mutex_unlock(&fil_system.mutex);
-        os_file_close(handle);
-        mysql_mutex_lock(&fil_system.mutex);
-      }
-    }
-
     if (node->is_open())
       return false;
   }
@@ -326,6 +381,53 @@ bool fil_lru_t::make_room(const fil_node_t *node) noexcept
   return true;
 }
 
+bool fil_lru_t::begin_open(fil_node_t &node) noexcept
+{
+  mysql_mutex_assert_owner(&fil_system.mutex);
+  const bool silent= node.deferred || node.space->is_stopping() ||
+    node.open_state == fil_node_t::NO_DESCRIPTOR;
+  node.open_state= fil_node_t::FAILED;
+  return silent;
+}
+
+bool fil_lru_t::wait_for_descriptor(fil_node_t *node, effort &done) noexcept
+{
+  mysql_mutex_assert_owner(&fil_system.mutex);
+  node->open_state= fil_node_t::NO_DESCRIPTOR;
+
+  switch (srv_operation) {
+  case SRV_OPERATION_BACKUP:
+  case SRV_OPERATION_BACKUP_NO_DEFER:
+  case SRV_OPERATION_RESTORE_DELTA:
+    /* These use handles without a reference. */
+    return false;
+  default:
+    break;
+  }
+
+  const time_t now= time(nullptr);
+  if (now - reported_time >= 5)
+  {
+    reported_time= now;
+    sql_print_warning("InnoDB: No file descriptor for %s. InnoDB has " ULINTPF
+                      " files open and closes some of them. Lower"
+                      " innodb_open_files, or raise open_files_limit",
+                      node->name, fil_system.n_open);
+  }
+  return close_or_wait(done);
+}
+
+bool fil_lru_t::must_keep(uint32_t id) noexcept
+{
+  mysql_mutex_lock(&fil_system.mutex);
+  const fil_space_t *space= fil_space_get_by_id(id);
+  const fil_node_t *node= space && !space->is_stopping_writes()
+    ? UT_LIST_GET_FIRST(space->chain) : nullptr;
+  const bool keep= node && node->open_state != fil_node_t::FAILED;
+  mysql_mutex_unlock(&fil_system.mutex);
+  return keep;
+}
+
 void fil_lru_t::added_to_batch() noexcept
 {
   if (const ulint n= batch_limit)
@@ -334,70 +436,73 @@ void fil_lru_t::added_to_batch() noexcept
 
 void buf_dblwr_t::flush_buffered_writes_of(ulint n) noexcept
 {
-  if (!is_created() || !srv_use_doublewrite_buf)
-    return;
+  ut_ad(is_created());
   mysql_mutex_lock(&mutex);
-  if (active_slot->first_free < n || !flush_buffered_writes(block_size()))
+  if (active_slot->first_free < n || !flush_buffered_writes(FSP_EXTENT_SIZE))
     mysql_mutex_unlock(&mutex);
 }
 
 void fil_lru_t::set_limit(ulint limit) noexcept
 {
-  pfs_os_file_t handles[CLOSE_AT_ONCE];
   mysql_mutex_lock(&fil_system.mutex);
   srv_max_n_open_files= limit;
+  if (fil_system.n_open < limit)
+    batch_limit= 0;
+  mysql_mutex_unlock(&fil_system.mutex);
+}
 
-  for (bool more= true; more; )
+void fil_lru_t::close_excess(THD *thd) noexcept
+{
+  mysql_mutex_lock(&fil_system.mutex);
+  /* A file may be used again and again while it is synced. */
+  for (size_t left= 2 * ring.size(); left; left--)
   {
-    size_t n= 0;
-    more= false;
-    while (fil_system.n_open > srv_max_n_open_files)
-    {
-      const auto choice= ring.victim([](fil_node_t &node)
-      { return judge(node, nullptr); });
-      if (choice.how == clock_t::KEEP)
-        break; /* They are closed when other files are opened. */
-      if (choice.how == clock_t::SYNC_FIRST)
-      {
-        stat.syncs++;
-        if (!sync(choice.file))
-          continue;
-      }
-      stat.closed++;
-      handles[n]= take(choice.file);
-      if (++n == CLOSE_AT_ONCE)
-      {
-        more= true;
-        break;
-      }
-    }
     mysql_mutex_unlock(&fil_system.mutex);
-    while (n)
-      os_file_close(handles[--n]);
+    const bool is_killed= thd_kill_level(thd);
     mysql_mutex_lock(&fil_system.mutex);
+    if (is_killed || fil_system.n_open <= srv_max_n_open_files)
+      break;
+    const auto choice= ring.victim([](fil_node_t &node)
+    { return judge(node, nullptr, true); });
+    if (choice.how == clock_t::KEEP)
+      break; /* They are closed when other files are opened. */
+    if (choice.how == clock_t::SYNC_FIRST)
+    {
+      stat.syncs++;
+      if (!sync(choice.file))
+        continue;
+    }
+    close(choice.file);
   }
-
   mysql_mutex_unlock(&fil_system.mutex);
 }
 
 void innodb_open_files_update(THD *thd, st_mysql_sys_var*, void *var,
                               const void *save)
 {
+  mysql_mutex_assert_owner(&LOCK_global_system_variables);
+  ulong &current= *static_cast<ulong*>(var);
   const ulong wanted= *static_cast<const ulong*>(save);
-  const ulong most= std::max(open_files_limit, 10UL);
-  const ulong least= std::min
-    (most, std::max(10UL, ulong(srv_undo_tablespaces +
-                                srv_sys_space.m_files.size() +
-                                srv_tmp_space.m_files.size() + 1)));
+  const ulong least= std::max(10UL, ulong(srv_undo_tablespaces +
+                                          srv_sys_space.m_files.size() +
+                                          srv_tmp_space.m_files.size() + 1));
+  /* What the server reckons with for connections and temporary files.  Tables of other
+  engines are not counted: InnoDB closes files when there is no descriptor. */
+  const ulong others= max_connections + extra_max_connections + 30;
+  const ulong room= open_files_limit > others ? open_files_limit - others : 0;
+  const ulong most= std::max(std::max(room, current), least);
   const ulong limit= std::min(std::max(wanted, least), most);
 
   if (limit != wanted)
     push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_WRONG_ARGUMENTS,
                         "innodb_open_files is set to %lu; it may be %lu to %lu "
                         "(open_files_limit)", limit, least, most);
-  *static_cast<ulong*>(var)= limit;
-  mysql_mutex_unlock(&LOCK_global_system_variables);
+  current= limit;
+  /* Under the same mutex as the variable, so that both have the value of the last
+  one who sets it */
   fil_lru.set_limit(limit);
+  mysql_mutex_unlock(&LOCK_global_system_variables);
+  fil_lru.close_excess(thd);
   mysql_mutex_lock(&LOCK_global_system_variables);
 }
 
@@ -407,8 +512,9 @@ bool fil_lru_t::validate() const noexcept
   mysql_mutex_assert_owner(&fil_system.mutex);
   return ring.validate([](const fil_node_t &node)
   {
-    /* mariadb-backup closes files by itself. */
-    return node.is_open() || srv_operation != SRV_OPERATION_NORMAL;
+    /* mariadb-backup closes files by itself, and so does a start that fails. */
+    return node.is_open() || srv_operation != SRV_OPERATION_NORMAL ||
+      !srv_was_started;
   });
 }
 #endif

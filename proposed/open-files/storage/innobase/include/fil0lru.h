@@ -19,6 +19,8 @@ class fil_lru_t
   clock_t ring;
   /** whether sync_ahead() has been submitted and has not ended */
   bool is_syncing= false;
+  /** when a lack of descriptors was reported */
+  time_t reported_time= 0;
   /** pages that a doublewrite batch may have, or 0 if the latest file was not opened
   in another's place; read without fil_system.mutex as a hint */
   Atomic_relaxed<ulint> batch_limit{0};
@@ -35,11 +37,20 @@ public:
     size_t syncs;
     /** syncs ahead of need */
     size_t syncs_ahead;
-    /** waits because each open file was in use */
+    /** waits because no open file could be closed */
     size_t waits;
     /** files opened beyond the limit after such a wait */
     size_t exceeded;
   } stat{};
+
+  /** What a thread has done so far to have files closed; its own */
+  struct effort
+  {
+    /** microseconds of waiting */
+    unsigned waited= 0;
+    unsigned syncs= 0;
+    unsigned closes= 0;
+  };
 
   /** Note that a file has been opened. */
   void opened(fil_node_t *node) noexcept;
@@ -52,13 +63,32 @@ public:
   @return whether it is still to be opened */
   bool make_room(const fil_node_t *node) noexcept;
 
+  /** Whether the process or the system had no descriptor for a file.  To be called
+  next after the attempt to open it, since it looks at errno. */
+  static bool is_out_of_descriptors() noexcept
+  { return errno == EMFILE || errno == ENFILE; }
   /** Whether a file could not be opened because its table is being dropped: a page
-  that is about to be written has lost its file.  To be called next after the
-  attempt, since it looks at errno. */
+  that is about to be written has lost its file.  To be called likewise. */
   static bool is_deleted(const fil_node_t &node) noexcept
   { return errno == ENOENT && node.space->is_stopping(); }
 
-  /** Close a file without releasing fil_system.mutex.
+  /** Close a file because there was no descriptor for another one, or wait a
+  little.  This may release fil_system.mutex.
+  @param node  file that is to be opened
+  @param done  what has been done for it
+  @return whether to try again, unless another thread has opened it */
+  bool wait_for_descriptor(fil_node_t *node, effort &done) noexcept;
+
+  /** Note an attempt to open a file.
+  @return whether to be silent if it fails */
+  static bool begin_open(fil_node_t &node) noexcept;
+
+  /** After a tablespace could not be acquired, without fil_system.mutex: whether its
+  dirty pages must be kept, because it exists and can be opened later
+  @param id  tablespace identifier */
+  static bool must_keep(uint32_t id) noexcept;
+
+  /** Close a file that needs no sync, without releasing fil_system.mutex.
   @param ignore  tablespace to keep, or nullptr
   @return whether a file was closed */
   bool close_one(const fil_space_t *ignore) noexcept;
@@ -68,9 +98,11 @@ public:
   buf_dblwr_t::add_to_batch(), this may wait for the batch before. */
   void added_to_batch() noexcept;
 
-  /** Change innodb_open_files, and close what exceeds it.  The caller holds no
-  mutex. */
+  /** Change the limit. */
   void set_limit(ulint limit) noexcept;
+  /** Close what exceeds the limit.  The caller holds no mutex and no latch.
+  @param thd  connection, which may be killed */
+  void close_excess(THD *thd) noexcept;
 
   /** Sync files ahead of need: a task. */
   static void sync_ahead(void*);
@@ -82,15 +114,16 @@ public:
 #endif
 
 private:
-  static clock_t::verdict judge(fil_node_t &node, const fil_space_t *ignore)
-    noexcept;
-  static pfs_os_file_t take(fil_node_t *node) noexcept;
+  static clock_t::verdict judge(fil_node_t &node, const fil_space_t *ignore,
+                                bool may_sync) noexcept;
+  void close(fil_node_t *node) noexcept;
   bool sync(fil_node_t *node) noexcept;
-  ulint reserve() const noexcept;
+  bool close_or_wait(effort &done) noexcept;
+  static ulint reserve() noexcept;
   bool is_sync_due(ulint clean) const noexcept;
   void submit_sync_ahead() noexcept;
   void sync_ahead() noexcept;
-  fil_node_t *find_to_sync() const noexcept;
+  static fil_node_t *find_to_sync() noexcept;
 };
 
 extern fil_lru_t fil_lru;
