@@ -67,7 +67,7 @@ namespace
 /** How long a slice holds the latch, and the pause after it, in microseconds */
 constexpr ulonglong SLICE_US= 200;
 /** How many times as long a slice may be if the limit is exceeded by far */
-constexpr ulint MAX_LONGER= 5;
+constexpr ulint MAX_LONGER= 4;
 /** How long one run may last, pauses included, in microseconds */
 constexpr ulonglong RUN_US= 500000;
 /** How many tables ahead a slice notes */
