@@ -39,8 +39,8 @@ Steps of a thread that wants table T, which dict_sys.find_table() did not find
               the second time, keep the latch and go on with nothing prepared.
   dict_sys.load_table()
    7 link     If T is in the cache by now, that one is used. Otherwise the
-              metadata of instant ALTER TABLE is read from the root page, the
-              definition that was built is added to the cache, and FOREIGN KEY
+              definition that was built is added to the cache, the metadata of
+              instant ALTER TABLE is read from the root page, and FOREIGN KEY
               constraints are loaded if SYS_FOREIGN mentions T. Without a
               definition that was built, everything is loaded here.
   unlock()
@@ -69,8 +69,9 @@ to be told from corruption.
 What step 5 reads without a latch is only the type of one page, which lives as long as
 the .ibd file. Between 5 and 7 another thread may load T, write to it, and evict it. Of
 what a definition holds, only the metadata of instant ALTER TABLE can change then: it
-is forgotten when the table becomes empty. That is why step 7 reads it, and a page in
-the system tablespace that DDL may have freed is read there, too.
+is forgotten when the table becomes empty. In 11.8, so can the greatest DB_ROW_ID of a
+table without PRIMARY KEY, which is on its last page. That is why step 7 reads both,
+and a page in the system tablespace that DDL may have freed is read there, too.
 
 When n_changes is another in 6, what was built is freed, whatever the change was.
 
@@ -184,14 +185,18 @@ slot &slot_of(const char *name, size_t len)
 }
 
 /* In 11.8, a mini-transaction belongs to a transaction, whose page accesses it
-counts, or to none. */
+counts, or to none.
+
+What can change while no latch is held is read by read_changing(), when the table
+is in the cache: the metadata of instant ALTER TABLE, and in 11.8 the greatest
+DB_ROW_ID of a table without PRIMARY KEY. */
 #if MYSQL_VERSION_ID < 110800
 struct own_mtr : mtr_t {};
-dberr_t read_instant(dict_table_t *table)
-{ return btr_cur_instant_init(table); }
+dberr_t read_changing(dict_table_t *table)
+{ return table->supports_instant() ? btr_cur_instant_init(table) : DB_SUCCESS; }
 #else
 struct own_mtr : mtr_t { own_mtr() : mtr_t(nullptr) {} };
-dberr_t read_instant(dict_table_t *table)
+dberr_t read_changing(dict_table_t *table)
 { own_mtr mtr; return btr_cur_instant_init(&mtr, table); }
 #endif
 
@@ -1020,15 +1025,19 @@ dict_table_t *dict_preload_t::take(const span<const char> &table_name,
       b.table= nullptr;
       *foreign= b.foreign;
       ut_ad(!dict_sys.find_table(table_name));
-      if ((table->space_id == TRX_SYS_SPACE && !read_root(table)) ||
-          (table->supports_instant() && read_instant(table) != DB_SUCCESS))
+      /* If this fails, dict_load_table_one() will meet the same */
+      if (table->space_id == TRX_SYS_SPACE && !read_root(table))
       {
-        /* dict_load_table_one() will meet the same */
         free_table(table);
         return nullptr;
       }
       table->can_be_evicted= true;
       table->add_to_cache();
+      if (read_changing(table) != DB_SUCCESS)
+      {
+        dict_sys.remove(table);
+        return nullptr;
+      }
       return table;
     }
 
