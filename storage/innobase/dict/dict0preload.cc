@@ -189,15 +189,22 @@ counts, or to none.
 
 What can change while no latch is held is read by read_changing(), when the table
 is in the cache: the metadata of instant ALTER TABLE, and in 11.8 the greatest
-DB_ROW_ID of a table without PRIMARY KEY. */
+DB_ROW_ID of a table without PRIMARY KEY.
+
+How a data file is opened depends on caching(), which SET GLOBAL
+innodb_data_file_write_through and innodb_data_file_buffering change in 11.8. Then
+the files that fil_system knows are opened again. */
 #if MYSQL_VERSION_ID < 110800
 struct own_mtr : mtr_t {};
 dberr_t read_changing(dict_table_t *table)
 { return table->supports_instant() ? btr_cur_instant_init(table) : DB_SUCCESS; }
+constexpr int caching() { return 0; }
 #else
 struct own_mtr : mtr_t { own_mtr() : mtr_t(nullptr) {} };
 dberr_t read_changing(dict_table_t *table)
 { own_mtr mtr; return btr_cur_instant_init(&mtr, table); }
+int caching()
+{ return fil_system.is_write_through() + 2 * fil_system.is_buffered(); }
 #endif
 
 /** The key of a lookup by the first column of an index */
@@ -428,6 +435,8 @@ class opened_file
 {
   /** the open file */
   pfs_os_file_t handle= OS_FILE_CLOSED;
+  /** caching(), before the file was opened */
+  int opened_with= 0;
   /** path name */
   char *path= nullptr;
   /** size in pages, as fil_node_t::size has it */
@@ -567,6 +576,7 @@ bool opened_file::open(uint32_t id, uint32_t expected,
   }
 #endif
   bool success;
+  opened_with= caching();
   handle= os_file_create(innodb_data_file_key, path, OS_FILE_OPEN_SILENT, type,
                          false, &success);
   if (!success)
@@ -610,8 +620,10 @@ bool opened_file::create_space(uint32_t id, uint32_t expected,
     while (fil_system.n_open + 1 >= srv_max_n_open_files &&
            fil_space_t::try_to_close(nullptr, false));
     /* If no file could be closed, the tablespace starts out closed, and the
-    first I/O waits until there is room. */
-    const bool hand_over= fil_system.n_open + 1 < srv_max_n_open_files;
+    first I/O waits until there is room. Likewise if files are opened in another
+    way by now: nobody knew of this one, so as to open it again. */
+    const bool hand_over= fil_system.n_open + 1 < srv_max_n_open_files &&
+      opened_with == caching();
 
     space= fil_space_t::create(id, expected, false, crypt_data,
                                FIL_ENCRYPTION_DEFAULT, hand_over);
@@ -892,6 +904,7 @@ bool dict_preload_t::build(const std::string &table_name,
       opened_file file;
       ok= flags != UINT32_MAX &&
         file.open(id, flags, {table_name.data(), table_name.size()});
+      DEBUG_SYNC_C("dict_preload_file_opened");
       if (ok)
         touch_rows(table_id);
       keep_ddl_out();
