@@ -24,7 +24,7 @@ import xml.etree.ElementTree
 
 import overlay
 
-OUR_SUITE = "table_cache,table_cache_info"
+OUR_SUITE = "table_cache,table_cache_info,table_cache_dump"
 STRESS_SECONDS = 300
 
 # Programs in sql-bench, whether they use MariaDB's command-line client, and what
