@@ -38,8 +38,8 @@ Steps of a thread that wants table T, which dict_sys.find_table() did not find
               the second time, keep the latch and go on with nothing prepared.
   dict_sys.load_table()
    7 link     If T is in the cache by now, that one is used. Otherwise the
-              metadata of instant ALTER TABLE is read from the root page, the
-              definition that was built is added to the cache, and FOREIGN KEY
+              definition that was built is added to the cache, the metadata of
+              instant ALTER TABLE is read from the root page, and FOREIGN KEY
               constraints are loaded if SYS_FOREIGN mentions T. Without a
               definition that was built, everything is loaded here.
   unlock()
@@ -68,8 +68,9 @@ to be told from corruption.
 What step 5 reads without a latch is only the type of one page, which lives as long as
 the .ibd file. Between 5 and 7 another thread may load T, write to it, and evict it. Of
 what a definition holds, only the metadata of instant ALTER TABLE can change then: it
-is forgotten when the table becomes empty. That is why step 7 reads it, and a page in
-the system tablespace that DDL may have freed is read there, too.
+is forgotten when the table becomes empty. In 11.8, so can the greatest DB_ROW_ID of a
+table without PRIMARY KEY, which is on its last page. That is why step 7 reads both,
+and a page in the system tablespace that DDL may have freed is read there, too.
 
 While the pages with these rows have to be read from a slow disk, a thread reads
 them before 2 and in 3, where it holds no latch: else DDL, which has dict_sys.latch when it
@@ -224,15 +225,26 @@ slot &slot_of(const char *name, size_t len)
 }
 
 /* In 11.8, a mini-transaction belongs to a transaction, whose page accesses it
-counts, or to none. */
+counts, or to none.
+
+What can change while no latch is held is read by read_changing(), when the table
+is in the cache: the metadata of instant ALTER TABLE, and in 11.8 the greatest
+DB_ROW_ID of a table without PRIMARY KEY.
+
+How a data file is opened depends on caching(), which SET GLOBAL
+innodb_data_file_write_through and innodb_data_file_buffering change in 11.8. Then
+the files that fil_system knows are opened again. */
 #if MYSQL_VERSION_ID < 110800
 struct own_mtr : mtr_t {};
-dberr_t read_instant(dict_table_t *table)
-{ return btr_cur_instant_init(table); }
+dberr_t read_changing(dict_table_t *table)
+{ return table->supports_instant() ? btr_cur_instant_init(table) : DB_SUCCESS; }
+constexpr int caching() { return 0; }
 #else
 struct own_mtr : mtr_t { own_mtr() : mtr_t(nullptr) {} };
-dberr_t read_instant(dict_table_t *table)
+dberr_t read_changing(dict_table_t *table)
 { own_mtr mtr; return btr_cur_instant_init(&mtr, table); }
+int caching()
+{ return fil_system.is_write_through() + 2 * fil_system.is_buffered(); }
 #endif
 
 /** The key of a lookup by the first column of an index */
@@ -465,6 +477,8 @@ class opened_file
 {
   /** the open file */
   pfs_os_file_t handle= OS_FILE_CLOSED;
+  /** caching(), before the file was opened */
+  int opened_with= 0;
   /** path name */
   char *path= nullptr;
   /** size in pages, as fil_node_t::size has it */
@@ -604,6 +618,7 @@ bool opened_file::open(uint32_t id, uint32_t expected,
   }
 #endif
   bool success;
+  opened_with= caching();
   handle= os_file_create(innodb_data_file_key, path, OS_FILE_OPEN_SILENT, type,
                          false, &success);
   if (!success)
@@ -647,8 +662,10 @@ bool opened_file::create_space(uint32_t id, uint32_t expected,
     while (fil_system.n_open + 1 >= srv_max_n_open_files &&
            fil_space_t::try_to_close(nullptr, false));
     /* If no file could be closed, the tablespace starts out closed, and the
-    first I/O waits until there is room. */
-    const bool hand_over= fil_system.n_open + 1 < srv_max_n_open_files;
+    first I/O waits until there is room. Likewise if files are opened in another
+    way by now: nobody knew of this one, so as to open it again. */
+    const bool hand_over= fil_system.n_open + 1 < srv_max_n_open_files &&
+      opened_with == caching();
 
     space= fil_space_t::create(id, expected, false, crypt_data,
                                FIL_ENCRYPTION_DEFAULT, hand_over);
@@ -934,6 +951,7 @@ bool dict_preload_t::build(const std::string &table_name,
       opened_file file;
       ok= flags != UINT32_MAX &&
         file.open(id, flags, {table_name.data(), table_name.size()});
+      DEBUG_SYNC_C("dict_preload_file_opened");
       if (ok && warm)
         touch_rows(table_id);
       keep_ddl_out();
@@ -1068,15 +1086,19 @@ dict_table_t *dict_preload_t::take(const span<const char> &table_name,
       b.table= nullptr;
       *foreign= b.foreign;
       ut_ad(!dict_sys.find_table(table_name));
-      if ((table->space_id == TRX_SYS_SPACE && !read_root(table)) ||
-          (table->supports_instant() && read_instant(table) != DB_SUCCESS))
+      /* If this fails, dict_load_table_one() will meet the same */
+      if (table->space_id == TRX_SYS_SPACE && !read_root(table))
       {
-        /* dict_load_table_one() will meet the same */
         free_table(table);
         return nullptr;
       }
       table->can_be_evicted= true;
       table->add_to_cache();
+      if (read_changing(table) != DB_SUCCESS)
+      {
+        dict_sys.remove(table);
+        return nullptr;
+      }
       return table;
     }
 
