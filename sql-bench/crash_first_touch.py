@@ -76,7 +76,7 @@ def main():
             server.start()
             seconds = time.monotonic() - begin
             client = Connection(server.socket, "information_schema", "root")
-            stress.put_back(client)
+            back = stress.put_back(client)
             tables = stress.check(client, workers, problems, True)
             errors = stress.stress.total(worker.errors for worker in workers)
             problems += [f"error {error} (a broken table)"
@@ -84,14 +84,16 @@ def main():
             done = sum(sum(worker.done.values()) for worker in workers)
             statements += done
             print(f"round {number + 1}: {done} pieces of work, recovered in "
-                  f"{seconds:.1f} s, {tables} tables checked", flush=True)
+                  f"{seconds:.1f} s, {tables} tables checked"
+                  + "".join(f", {old} is {new} again" for old, new in back),
+                  flush=True)
             if problems:
                 break
         client.close()
         server.stop()
     if not statements:
         problems.append("no connection did anything")
-    print("\n".join(problems) or f"all well (seed {args.seed})")
+    print("\n".join(problems) or "all well", f"(seed {args.seed})")
     return bool(problems)
 
 

@@ -260,7 +260,8 @@ def check(client, workers, problems, count):
 
 
 def put_back(client):
-    """After a kill: tables that were away."""
+    """After a kill: tables that were away. Return their names, and the new ones."""
+    done = []
     for (name,) in client.query(
             "SELECT TABLE_NAME FROM INFORMATION_SCHEMA.TABLES "
             f"WHERE TABLE_SCHEMA = '{DATABASE}' AND (TABLE_NAME LIKE 'away%' OR "
@@ -280,7 +281,9 @@ def put_back(client):
             if wanted not in have:
                 client.query(f"RENAME TABLE {DATABASE}.{name.decode()} TO "
                              f"{DATABASE}.{wanted}")
+                done.append((name.decode(), wanted))
                 break
+    return done
 
 
 def main():
