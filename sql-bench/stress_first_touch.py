@@ -255,7 +255,15 @@ def check(client, workers, problems, count):
                 f"{DATABASE}.{parent}{number} y ON x.{column} = y.a "
                 f"WHERE x.{column} IS NOT NULL AND y.a IS NULL")
             if int(rows[0][0]):
-                problems.append(f"{child}{number} has rows without parents")
+                # Is the constraint there, and what did it let through?
+                found = [client.query(statement) for statement in (
+                    f"SHOW CREATE TABLE {DATABASE}.{child}{number}",
+                    f"SELECT * FROM {DATABASE}.{child}{number}",
+                    f"SELECT * FROM {DATABASE}.{parent}{number}",
+                    "SELECT * FROM INFORMATION_SCHEMA.INNODB_SYS_FOREIGN "
+                    f"WHERE FOR_NAME = '{DATABASE}/{child}{number}'")]
+                problems.append(f"{child}{number} has rows without parents: "
+                                f"{found}")
     return len(tables)
 
 
