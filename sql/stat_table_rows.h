@@ -15,8 +15,8 @@
 /**
   Has a statistics table no rows, so that no search in it can find any?
 
-  @param table  is open, and locked by the caller. Only for those who read: who
-                writes may insert the row that a later search has to find.
+  @param table  is open, and locked by the caller. Only for threads that read: a
+                thread that writes may insert the row that it searches for later.
 
   Only for the engines that keep an exact number, which the lock of the caller has
   made constant: Aria without transactions, as mysql_install_db makes the tables,

@@ -355,13 +355,8 @@ const char *Dump::read(bool *missing)
   }
   if (error)
   {
-    n= 0;
-    my_free(reached);
-    my_free(entries);
-    my_free(text);
-    reached= NULL;
-    entries= NULL;
-    text= NULL;
+    n= 0;                               /* The hash is freed, or never was */
+    destroy();
   }
   return error;
 }

@@ -204,6 +204,17 @@ class Server:
         return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
+def copy_for_each(made, servers, progress):
+    """Give servers a copy each of the data that another one has made, and
+    remove that; the file "ready" says that all of it is done."""
+    for number, server in enumerate(servers):
+        progress("copying the data", number, len(servers))
+        server.copy_datadir(made)
+    shutil.rmtree(made.datadir)
+    os.sync()
+    (made.datadir.parent / "ready").touch()
+
+
 class Peer(Server):
     """A server that runs already, of another make or version."""
 

@@ -3,7 +3,6 @@
 
 import itertools
 import multiprocessing
-import os
 import pathlib
 import random
 import shutil
@@ -14,7 +13,7 @@ from benchlib import wire
 from benchlib.load import read_files, run, shares
 from benchlib.scenario import (CONTROL, RESERVED_DESCRIPTORS, Scenario,
                                descriptor_limit, positive)
-from benchlib.servers import BenchError, Server
+from benchlib.servers import BenchError, Server, copy_for_each
 from benchlib.statistics import median, percentile, ratio_of_pairs
 
 DATABASE = "tc_cold_open"
@@ -49,7 +48,7 @@ PERCENTILES = (("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0))
 ALONE, KNOWN, UNKNOWN = ("alone", f"beside {COLD} that read known tables",
                          f"beside {COLD} that touch cold ones")
 RANDOM, BESIDE, EVICT = "random: ", "hot: ", "eviction: "
-EVICTING = 2                    # connections that time SELECTs beside it
+EVICTING = 2                    # connections that time SELECTs meanwhile
 EVICT_TO = 400                  # table_definition_cache then
 EVICTED = ("p99.9 of hot SELECTs, ms", "longest hot SELECT, ms",
            "part of the dictionary's memory that is left")
@@ -269,12 +268,8 @@ class ColdOpen(Scenario):
                 for number in range(begin, min(begin + 500, tables + 1))),
                 DATABASE)
         server.stop()
-        for number, variant in enumerate(("stock", "patched")):
-            progress("copying the data", number, 2)
-            cls.server(trees, variant, options).copy_datadir(server)
-        shutil.rmtree(server.datadir)
-        os.sync()
-        ready.touch()
+        copy_for_each(server, [cls.server(trees, variant, options)
+                               for variant in ("stock", "patched")], progress)
 
     @classmethod
     def compile_slow_reads(cls, directory):

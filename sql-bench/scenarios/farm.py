@@ -3,7 +3,6 @@
 
 import bisect
 import itertools
-import os
 import random
 import shutil
 import time
@@ -12,7 +11,7 @@ from benchlib import wire
 from benchlib.load import read_files, resident, run
 from benchlib.scenario import (CONTROL, RESERVED_DESCRIPTORS, Scenario,
                                descriptor_limit, engines, integers, positive)
-from benchlib.servers import BenchError, Server
+from benchlib.servers import BenchError, Server, copy_for_each
 from benchlib.statistics import median, percentile, ratio_of_pairs
 
 CONNECTIONS = 16
@@ -281,13 +280,9 @@ class Farm(Scenario):
                     create_site(number, engine) for number in
                     range(begin, min(begin + 20, sites + 1))))
             server.stop()
-            for number, variant in enumerate(("stock", "patched")):
-                progress("copying the data", number, 2)
-                cls.server(trees, variant, options, engine
-                           ).copy_datadir(server)
-            shutil.rmtree(server.datadir)
-            os.sync()
-            ready.touch()
+            copy_for_each(server, [
+                cls.server(trees, variant, options, engine)
+                for variant in ("stock", "patched")], progress)
 
     @classmethod
     def measure_pair(cls, trees, options, part, order):

@@ -526,6 +526,23 @@ static void first_to_be_evicted_is_first()
 }
 
 
+/** Evict all, one at a time; do they go in the order of these numbers? */
+static bool go_in_this_order(Fixture &f, const uint *order, uint n)
+{
+  bool right= !f.core.check();
+  for (uint i= 0; i < n; i++)
+  {
+    f.limit= n - 1 - i;
+    Test_object *victim= f.core.evict(&f.user, f.limit);
+    right&= victim && victim->number == order[i];
+    right&= !f.core.check();
+    if (victim)
+      f.close(victim);
+  }
+  return right;
+}
+
+
 static void those_first_to_be_evicted_go_in_the_order_of_release()
 {
   Fixture f(4, 12, 12);
@@ -547,17 +564,7 @@ static void those_first_to_be_evicted_go_in_the_order_of_release()
   ok(again && f.core.was_evict_first(again), "the user can see what it was");
   f.release(again, Core::EVICT_FIRST);
   static const uint order[]= { 2, 4, 5, 7, 8, 10, 11, 1, 0, 3, 6, 9 };
-  bool right= true;
-  for (uint i= 0; i < 12; i++)
-  {
-    f.limit= 11 - i;
-    Test_object *victim= f.core.evict(&f.user, f.limit);
-    right&= victim && victim->number == order[i];
-    right&= !f.core.check();
-    if (victim)
-      f.close(victim);
-  }
-  ok(right, "the first of all shards go in the order of their release, "
+  ok(go_in_this_order(f, order, 12), "the first of all shards go in the order of their release, "
      "then the others");
 }
 
@@ -582,17 +589,7 @@ static void what_is_opened_ahead_goes_last_opened_first()
   test_cpu= 1;
   f.release(f.acquire(7));
   static const uint order[]= { 2, 11, 10, 9, 8, 6, 5, 4, 3, 0, 1, 7 };
-  bool right= !f.core.check();
-  for (uint i= 0; i < 12; i++)
-  {
-    f.limit= 11 - i;
-    Test_object *victim= f.core.evict(&f.user, f.limit);
-    right&= victim && victim->number == order[i];
-    right&= !f.core.check();
-    if (victim)
-      f.close(victim);
-  }
-  ok(right, "the coldest of it goes first, and all of it before what was used");
+  ok(go_in_this_order(f, order, 12), "the coldest of it goes first, and all of it before what was used");
 }
 
 
