@@ -118,10 +118,13 @@ class Run:
         self.deadline = None
         self.failed = False
         self.peers = list(options.peers) if scenario.peers else []
-        self.control = None
+        # Further servers of the stock build
+        self.further = []
         if options.control and scenario.needs_servers:
-            self.control = self.server(CONTROL)
-            self.peers.append(self.control)
+            self.further.append(self.server(CONTROL))
+        self.further += [self.server(name, more) for name, more
+                         in scenario.further_stock(options).items()]
+        self.peers += self.further
         self.file = options.output / f"{scenario.name}.json"
         self.settings = {name: value for name, value in vars(options).items()
                          if name in scenario_arguments(scenario)}
@@ -195,13 +198,14 @@ class Run:
                     for kind in ("values", "details"):
                         del cell.get(kind, {}).get(name, [])[have:]
 
-    def server(self, variant):
+    def server(self, variant, more_options=()):
         # Servers that run at the same time need a data directory each
         name = f"data-{variant}" if self.scenario.both_running else "data"
-        tree = "stock" if variant == CONTROL else variant
+        tree = variant if variant in VARIANTS else "stock"
         return Server(self.options.trees / tree,
                       self.options.data / name.replace(" ", "-"),
-                      self.scenario.server_options(self.options), variant)
+                      [*self.scenario.server_options(self.options),
+                       *more_options], variant)
 
     def order(self, pair):
         return VARIANTS if pair % 2 == 0 else VARIANTS[::-1]
@@ -306,10 +310,10 @@ class Run:
             # Page for page the same; an earlier run has changed both
             self.progress.show(f"{self.scenario.name}: copying the data")
             servers["patched"].copy_datadir(servers["stock"])
-            if self.control:
-                self.control.copy_datadir(servers["stock"])
+            for server in self.further:
+                server.copy_datadir(servers["stock"])
         for peer in self.peers:
-            if peer is self.control:
+            if peer in self.further:
                 continue
             self.scenario.prepare(peer, self.options, self.preparing)
             self.data["versions"][peer.variant] = peer.version()
@@ -409,9 +413,10 @@ class Run:
                      else f"{'-':>10}" for name in names]
             text = self.ratio(values, "patched")
             print(f"{cell['label']:{width}} {' '.join(shown)}  {text}")
-            if self.control:
+            for server in self.further:
                 print(f"{'':{width}} {' ' * 11 * len(names)} "
-                      f"{CONTROL}: {self.ratio(values, CONTROL)}")
+                      f"{server.variant}: "
+                      f"{self.ratio(values, server.variant)}")
         whole_cells = [(cell, values) for cell, values in results
                        if all(values[v] for v in VARIANTS)]
         if (len(whole_cells) == len(results)

@@ -56,6 +56,12 @@ class Scenario:
         return 151
 
     @staticmethod
+    def further_stock(options):
+        """{name: options of the server} of what else is measured with the stock
+        server in each turn."""
+        return {}
+
+    @staticmethod
     def parts(options):
         """Without servers: what measure_pair() is called for, one by one; a
         cell's "part"."""

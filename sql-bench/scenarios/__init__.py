@@ -41,6 +41,7 @@ from .information_schema import InformationSchema
 from .innodb_open_files import InnodbOpenFiles
 from .open_tables import OpenTables
 from .query_cache import QueryCache
+from .scale import Scale
 from .sysbench_oltp import Sysbench
 from .sysbench_profile import SysbenchProfile
 from .table_cache import TableCache
@@ -50,4 +51,4 @@ ALL = {scenario.name: scenario
        for scenario in (OpenTables, TableCache, Sysbench, SysbenchProfile,
                         InnodbOpenFiles, FileFragmentation,
                         InformationSchema, WorkingSet, DdlChurn, QueryCache,
-                        ColdOpen, Farm)}
+                        ColdOpen, Farm, Scale)}

@@ -9,6 +9,7 @@ from benchlib.servers import create_tables
 from benchlib.statistics import geometric_mean, median, ratio_of_pairs
 
 EXTRAPOLATED = 100000           # open tables
+ONE_INSTANCE = "stock, 1 instance"
 
 
 class OpenTables(Scenario):
@@ -43,6 +44,15 @@ class OpenTables(Scenario):
         parser.add_argument("--threads", default=None,
                             help="numbers of threads (default 1,16,128; quick "
                             "1,16)")
+
+        parser.add_argument("--one-instance", action="store_true",
+                            help="measure stock also with "
+                            "table_open_cache_instances=1")
+
+    @staticmethod
+    def further_stock(options):
+        return ({ONE_INSTANCE: ["--table-open-cache-instances=1"]}
+                if options.one_instance else {})
 
     @staticmethod
     def settings(options):
@@ -204,7 +214,7 @@ class OpenTables(Scenario):
         """The geometric mean of the ratios to stock, over all cells."""
         found = {name: [ratio_of_pairs(values["stock"], values.get(name, []))
                         for _, values in results]
-                 for name in ("patched", CONTROL)}
+                 for name in ("patched", CONTROL, ONE_INSTANCE)}
         return [f"{name}: the geometric mean of the ratios is "
                 f"{geometric_mean(ratio['median'] for ratio in ratios):.3f}"
                 for name, ratios in found.items() if None not in ratios]
