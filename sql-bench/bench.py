@@ -232,16 +232,16 @@ class Run:
         self.progress.show(f"{self.scenario.name}: pair {pair + 1} of "
                            f"{self.pairs}, {server.variant}, "
                            f"{self.cells[index]['label']}")
+        before = server.counters()
         measured = self.scenario.measure(server, self.cells[index],
                                          self.options)
+        if not isinstance(measured, dict):
+            measured = {"value": measured}
         with whole():
-            if isinstance(measured, dict):
-                values.append(measured.pop("value"))
-                self.data["cells"][index].setdefault(
-                    "details", {}).setdefault(
-                        server.variant, []).append(measured)
-            else:
-                values.append(measured)
+            values.append(measured.pop("value"))
+            self.data["cells"][index].setdefault("details", {}).setdefault(
+                server.variant, []).append(
+                    {**a_statement(before, server.counters()), **measured})
             self.save()
 
     def run(self, seconds=None):
@@ -430,6 +430,18 @@ class Run:
             print(f"  {missing} measurements were not made")
         self.save()
         print(f"raw data: {self.file}", flush=True)
+
+
+def a_statement(before, after):
+    """What a server did for each statement between two calls of counters():
+    the raw data keeps it, so that one can tell hits from misses."""
+    found = {name: after[name] - before[name]
+             for name in after if name in before}
+    statements = found.pop("questions")
+    found = {name: value / statements for name, value in found.items()
+             if statements > 0 and value >= 0}
+    return {**found, "statements": statements,
+            "instances": after["instances"]}
 
 
 def scenario_arguments(scenario):

@@ -236,6 +236,9 @@ class FakeServer:
     def version(self):
         return "1"
 
+    def counters(self):
+        return {"questions": 1, "instances": 1}
+
 
 class RunTest(unittest.TestCase):
     def start(self, work, scenario, *words):
@@ -314,6 +317,23 @@ class RunTest(unittest.TestCase):
                     self.assertEqual(len(failed), 1)
                     self.assertTrue(failed[0].startswith("fake: "))
                     self.assertEqual(len(other.done), 8)
+
+
+class StatementTest(unittest.TestCase):
+    def test_what_a_statement_does_is_of_those_between(self):
+        before = {"questions": 10, "opens": 5, "hits": 1, "instances": 1}
+        after = {"questions": 14, "opens": 7, "hits": 4, "instances": 2}
+        self.assertEqual(bench.a_statement(before, after), {
+            "opens": 0.5, "hits": 0.75, "statements": 4, "instances": 2})
+
+    def test_no_statement_gives_no_ratio_and_ended_threads_no_switches(self):
+        before = {"questions": 1, "opens": 5, "instances": 1, "switches": 9}
+        after = {"questions": 1, "opens": 7, "instances": 1, "switches": 8}
+        self.assertEqual(bench.a_statement(before, after),
+                         {"statements": 0, "instances": 1})
+        after["questions"] = 2
+        self.assertEqual(bench.a_statement(before, after), {
+            "opens": 2.0, "statements": 1, "instances": 1})
 
 
 class TimeLimitTest(unittest.TestCase):

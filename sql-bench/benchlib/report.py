@@ -12,7 +12,8 @@ VARIANTS = ("stock", "patched")
 # Middle tones, readable on a light and on a dark page
 COLOURS = {"stock": "#8a8a8a", "patched": "#2f8fd0"}
 PEERS = ("#c07a2c", "#5f9e50", "#a35fb0")
-TEXT = "#808080"
+TEXT = "#767676"                # 4.5:1 on white
+WHISKERS = "#505050"            # on a bar
 FULL = 5                        # pairs of a full run, at least
 # In the label of a cell that has a unit of its own
 MORE_IS_BETTER = ("/s", "KiB in an extent", "results kept", "hits in")
@@ -85,12 +86,11 @@ def bars(pyplot, data):
                   [median(values) for _, values in have],
                   height=height, color=colour(name, number), label=name,
                   xerr=list(zip(*(spread(values) for _, values in have))),
-                  ecolor=TEXT)
+                  ecolor=WHISKERS)
     axes.set_yticks([-index for index in range(len(cells))],
                     [cell["label"] for cell in cells])
     better = "more" if data["higher_is_better"] else "less"
-    axes.set_xlabel(data["unit"] + (f" ({better} is better)" if data["unit"]
-                                    != AS_NAMED else ""))
+    axes.set_xlabel(f"{data['unit']} ({better} is better)")
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     axes.legend(frameon=False)
@@ -114,6 +114,12 @@ def lines(pyplot, data):
             have = [(cell[x], cell["values"][name]) for cell in cells
                     if cell["values"].get(name)]
             if have:
+                # Points of two servers do not cover each other
+                aside = 2 ** (0.12 * (number - (len(names(data)) - 1) / 2))
+                have = [(at * aside, found) for at, found in have]
+                for at, found in have:
+                    axes.plot([at] * len(found), found, ".", markersize=2,
+                              color=colour(name, number), alpha=0.5)
                 axes.errorbar(
                     [at for at, _ in have],
                     [median(found) for _, found in have],
@@ -133,15 +139,19 @@ def lines(pyplot, data):
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
     grid.flat[0].legend(frameon=False)
-    if data["unit"] != AS_NAMED:
-        figure.supylabel(data["unit"], fontsize=9)
+    figure.supylabel(data["unit"], fontsize=9)
     return figure
 
 
 def plot(data, path):
-    """The plot of one scenario."""
+    """The plot of one scenario. Where each cell has a unit of its own, values
+    cannot share an axis, but ratios can."""
     pyplot = style()
-    save(pyplot, (lines if data.get("plot") else bars)(pyplot, data), path)
+    if data["unit"] == AS_NAMED and gains(data):
+        figure = forest(pyplot, [data])
+    else:
+        figure = (lines if data.get("plot") else bars)(pyplot, data)
+    save(pyplot, figure, path)
 
 
 def repeated(data, again):
@@ -183,9 +193,12 @@ def command(data, scenario):
     if starts > 1:
         words += ["--starts", str(starts)]
     for name, value in sorted(data["settings"].items()):
-        if name != "quick" and value not in (None, defaults.get(name)):
-            words += ["--" + name.replace("_", "-"),
-                      f"{value:g}" if isinstance(value, float) else str(value)]
+        if name == "quick" or value in (None, defaults.get(name)):
+            continue
+        words.append("--" + name.replace("_", "-"))
+        if value is not True:
+            words.append(f"{value:g}" if isinstance(value, float)
+                         else str(value))
     return " ".join(words)
 
 
@@ -195,25 +208,40 @@ def likely(values, name, starts):
     return " to ".join(map(ratio_text, found)) if found else "-"
 
 
+def cpu_time(cell, name="patched"):
+    """The median ratio of the server's CPU time a statement to stock's, as
+    text."""
+    details = cell.get("details", {})
+    found = ratio_of_pairs(*(
+        [one["cpu_us"] for one in details.get(variant, ()) if "cpu_us" in one]
+        for variant in ("stock", name)))
+    return ratio_text(found["median"]) if found else "-"
+
+
 def section(data, scenario, again=None):
     """The lines of one scenario; again: the data of a second run."""
     machine = data["machine"]
     peers = names(data)[len(VARIANTS):]
     title = scenario.title
+    # Steadier than rates where CPUs are shared
+    has_cpu = any(cpu_time(cell) != "-" for cell in complete(data))
     result = [f"## {title}", "", f"`{command(data, scenario)}`, "
               f"after: {data['source']}.", "", data["question"], "",
               data["method"], "",
               f"![{title}](performance/{data['scenario']}.svg)", "",
               f"| {data['unit']} | stock | patched | ratio | 95 % | pairs |"
+              + " ratio of CPU time |" * has_cpu
               + "".join(f" {peer} |" for peer in peers)
               + f" {CONTROL}, 95 % |" * (CONTROL in peers),
-              "|---" + "|---:" * (5 + len(peers) + (CONTROL in peers)) + "|"]
+              "|---" + "|---:" * (5 + has_cpu + len(peers)
+                                  + (CONTROL in peers)) + "|"]
     for cell in complete(data):
         values = cell["values"]
         ratio = ratio_of_pairs(values["stock"], values["patched"])
         shown = ([ratio_text(ratio["median"]),
                   likely(values, "patched", data.get("starts", 1)),
                   str(ratio["pairs"])] if ratio else ["-", "-", "-"])
+        shown += [cpu_time(cell)] * has_cpu
         shown += [number(median(values[peer])) if values.get(peer) else "-"
                   for peer in peers]
         if CONTROL in peers:
@@ -316,7 +344,8 @@ def forest(pyplot, all_data):
     for data in all_data:
         found = gains(data)
         if found:
-            rows.append((data["title"], None, None, None))
+            if len(all_data) > 1:
+                rows.append((data["title"], None, None, None))
             rows += found
     shades = {"gain": COLOURS["patched"], "same": COLOURS["stock"],
               "loss": PEERS[0]}

@@ -16,6 +16,7 @@ import tempfile
 import time
 
 from .timelimit import whole
+from .usage import usage
 
 
 class BenchError(Exception):
@@ -195,13 +196,26 @@ class Server:
     def version(self):
         return self.sql("SELECT VERSION()")[0][0]
 
+    def counters(self):
+        """What the server has done so far: statements, tables opened, hits of
+        the table cache; us of CPU time and voluntary context switches, if it is
+        ours; and its table_open_cache_active_instances."""
+        names = {"Questions": "questions", "Opened_tables": "opens",
+                 "Table_open_cache_hits": "hits",
+                 "Table_open_cache_active_instances": "instances"}
+        rows = self.sql("SHOW GLOBAL STATUS WHERE Variable_name IN ('"
+                        + "','".join(names) + "')")
+        found = {names[name]: int(value) for name, value in rows}
+        if self.process:
+            seconds, found["switches"] = usage(self.process.pid)
+            found["cpu_us"] = 1e6 * seconds
+        return found
+
     def cpu_seconds(self):
         """CPU time that the server has used, None if it is not ours."""
         if not self.process:
             return None
-        text = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text()
-        user, system = text.rpartition(")")[2].split()[11:13]
-        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+        return usage(self.process.pid)[0]
 
 
 def copy_for_each(made, servers, progress):

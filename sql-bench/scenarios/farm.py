@@ -8,11 +8,12 @@ import shutil
 import time
 
 from benchlib import wire
-from benchlib.load import read_files, resident, run
+from benchlib.load import read_files, run
 from benchlib.scenario import (CONTROL, RESERVED_DESCRIPTORS, Scenario,
                                descriptor_limit, engines, integers, positive)
 from benchlib.servers import BenchError, Server, copy_for_each
 from benchlib.statistics import median, percentile, ratio_of_pairs
+from benchlib.usage import resident
 
 CONNECTIONS = 16
 WRITES = 0.05                   # of all pages

@@ -5,12 +5,13 @@ import os
 import pathlib
 
 from benchlib import sysbench
-from benchlib.load import read_files, resident
+from benchlib.load import read_files
 from benchlib.scenario import (CONTROL, RESERVED_DESCRIPTORS, Scenario,
                                descriptor_limit, engines, integers,
                                table_bytes)
 from benchlib.servers import BenchError, Server, create_tables
 from benchlib.statistics import median
+from benchlib.usage import resident
 
 INNODB_FILES = 500              # that InnoDB keeps open, beside other engines
 FILES = {"myisam": 2, "aria": 2, "innodb": 0}   # descriptors of an open table
