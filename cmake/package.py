@@ -215,7 +215,7 @@ class Package:
         print(done.stdout, end="", flush=True)
         if done.returncode:
             raise PackageError("lintian has found something that is neither "
-                               "mended nor explained; see above")
+                               "corrected nor explained; see above")
 
     def tarball(self):
         """The same build for other systems, to be unpacked anywhere, or at

@@ -67,7 +67,7 @@ def read_map(path):
         match = SECTION.match(line)
         if match:
             if match[1] in [section.name for section in result]:
-                raise SeriesError(f"{where}: section {line} stands twice")
+                raise SeriesError(f"{where}: section {line} is there twice")
             result.append(Capability(match[1]))
             in_header = True
         elif not line.strip():

@@ -30,8 +30,8 @@ struct TDC_element
   Atomic_relaxed<bool> flushed;
   /**
     There was no file with triggers when a TABLE of this share was opened; see
-    tc_load_triggers(). Written under LOCK_table_share: set by who opens a
-    TABLE, cleared for a new share and by FLUSH TABLES.
+    tc_load_triggers(). Written under LOCK_table_share: the thread that opens a
+    TABLE sets it; a new share and FLUSH TABLES clear it.
   */
   Atomic_relaxed<bool> no_triggers;
   /**

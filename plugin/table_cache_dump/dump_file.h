@@ -149,7 +149,7 @@ struct Dump_reader
   char *at, *end;
   bool wrong;
 
-  /** What stands here must be this. */
+  /** Skip this text, or find the line wrong. */
   void skip(const char *what)
   {
     const size_t n= strlen(what);

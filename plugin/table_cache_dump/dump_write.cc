@@ -195,7 +195,7 @@ static const char *write_text(const char *path, const DYNAMIC_STRING *lines,
 {
   char header[DUMP_HEADER];
   const size_t header_length= dump_header(header, lines, tables);
-  /* Nothing that stands there under this name is written to. */
+  /* A file that has this name already is removed, never written to. */
   my_delete(path, MYF(0));
   File file= my_create(path, S_IRUSR | S_IWUSR,
                        O_WRONLY | O_EXCL | O_NOFOLLOW, MYF(0));

@@ -25,7 +25,7 @@ STAGES = "performance_schema.events_stages_summary_global_by_event_name"
 LOCK_WAIT = "stage/sql/Waiting for query cache lock"
 
 INSERT, LOCK, QUIET_LOCK = ("the INSERT, ms",
-                            "longest wait for the lock beside it, ms",
+                            "longest wait for the lock meanwhile, ms",
                             "longest wait for the lock without it, ms")
 FILL, KEPT, READ, HITS = ("fill, results/s", "results kept after the fill",
                           "SELECTs/s", "hits in 100 SELECTs")
@@ -340,7 +340,7 @@ class QueryCache(Scenario):
         else:
             # Some waited until the server was killed; the performance schema
             # is gone with it
-            found[LOCK] = found["SELECT max beside it, ms"] = 1e3 * limit
+            found[LOCK] = found["SELECT max meanwhile, ms"] = 1e3 * limit
         if INSERT not in found:
             raise BenchError("the INSERT failed")
         return found
