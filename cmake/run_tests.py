@@ -160,8 +160,8 @@ def header(text):
 
 class Runner:
     def __init__(self, arguments, mtr_options):
-        self.top = arguments.top
-        self.trees = arguments.trees
+        self.top = arguments.top.resolve()
+        self.trees = arguments.trees.resolve()
         self.variant = arguments.variant
         self.seconds = arguments.seconds
         self.older = arguments.older
