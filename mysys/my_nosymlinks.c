@@ -10,15 +10,26 @@
 #include <my_atomic.h>
 #include <my_nosymlinks.h>
 #include <mysql/psi/mysql_file.h>
+#ifndef _WIN32
+#include <unistd.h>
+#endif
 #ifdef __linux__
 #include <sys/syscall.h>
-#include <unistd.h>
 #if defined(SYS_openat2) && defined(__has_include)
 #if __has_include(<linux/openat2.h>)
 #include <linux/openat2.h>
 #define HAVE_OPENAT2
 #endif
 #endif
+#endif
+
+/*
+  Where my_open_nosymlinks() can't refuse a link in the name of a directory the
+  server has to resolve every name. So it has on macOS, for which 'T1.MYI' may be
+  't1.MYI'.
+*/
+#if defined(HAVE_OPEN_PARENT_DIR_NOSYMLINKS) && !defined(__APPLE__)
+#define NAMES_ARE_UNIQUE
 #endif
 
 /*
@@ -58,8 +69,7 @@ static my_bool openat2_works(void)
   To be called after the server has changed to its data directory, and before
   it opens tables in several threads. It does not change the directory again.
 
-  Where my_open_nosymlinks() can't refuse a link in the name of a directory
-  nothing is remembered, and every name is resolved.
+  Without NAMES_ARE_UNIQUE nothing is remembered, and every name is resolved.
 
   It also finds out whether openat2() works. A filter of system calls may fail
   it with any error, which must not be mistaken for an error of the file, and
@@ -73,7 +83,7 @@ void my_table_path_init(void)
   const char *wanted= getenv("MARIADB_OPENAT2");
   openat2_missing= (wanted && !strcmp(wanted, "0")) || !openat2_works();
 #endif
-#ifdef HAVE_OPEN_PARENT_DIR_NOSYMLINKS
+#ifdef NAMES_ARE_UNIQUE
   data_dir_length= 0;
   if (getcwd(data_dir, sizeof(data_dir) - 1) && data_dir[0] == '/')
     data_dir_length= (size_t) (strend(data_dir) - data_dir);
@@ -170,6 +180,37 @@ my_bool my_table_path(char *to, const char *name)
 }
 
 
+/**
+  Resolve the name of a directory, as my_realpath() does
+
+  One of the form './database/' costs one system call, whatever the name of the
+  data directory. The performance schema does this for each file that it sees
+  opened.
+*/
+
+int my_realpath_of_dir(char *to, const char *dir)
+{
+#ifdef NAMES_ARE_UNIQUE
+  const char *slash;
+  char name[FN_REFLEN], c;
+  size_t length;
+  if (data_dir_length && dir[0] == '.' && dir[1] == '/' && dir[2] != '.' &&
+      (slash= strchr(dir + 2, '/')) && slash != dir + 2 && !slash[1] &&
+      data_dir_length + (length= (size_t) (slash - dir)) < FN_REFLEN)
+  {
+    strmake(name, dir, length);
+    if (readlink(name, &c, 1) < 0 && errno == EINVAL)   /* It is no link */
+    {
+      memcpy(to, data_dir, data_dir_length);
+      strmov(to + data_dir_length, name + 2);
+      return 0;
+    }
+  }
+#endif
+  return my_realpath(to, dir, MYF(0));
+}
+
+
 /*
   TRUE if name has the form './database/file' and unique_name is what
   my_table_path() made of it: then no component of it was a symbolic link when
@@ -180,6 +221,23 @@ my_bool my_is_table_path(const char *unique_name, const char *name)
 {
   char real_name[FN_REFLEN];
   return my_table_path(real_name, name) && !strcmp(real_name, unique_name);
+}
+
+
+/**
+  Name by which to open the index file of an open table again
+
+  @param unique_name  of the file
+  @param name         by which the table was opened
+
+  @return name, if it is relative to the data directory and says the same: so
+          the file is found though somebody moved the data directory since the
+          server was started. unique_name otherwise. Open it following no link.
+*/
+
+const char *my_reopen_name(const char *unique_name, const char *name)
+{
+  return my_is_table_path(unique_name, name) ? name : unique_name;
 }
 
 
@@ -274,7 +332,8 @@ static int link_refused(int fd)
 
   @return file descriptor, or -1 and errno: ENOTDIR if a directory of the name
           is a symbolic link, ELOOP if the file is, ENOENT if the name has not
-          the right form, else as of open()
+          the right form, else as of open(). Of a relative name it may be ELOOP
+          in either case: the caller resolves the name then.
 */
 
 int my_open_nosymlinks(const char *name, int flags, int mode)
@@ -307,6 +366,9 @@ int my_open_nosymlinks(const char *name, int flags, int mode)
                                  MY_MEMORY_ORDER_RELAXED);
       break;
     case ELOOP:                 /* Tells not if it is a directory or the file */
+      if (name[0] == '.')
+        return -1;
+      break;
     case EPERM:                                 /* A filter of system calls */
     case EINVAL:
     case EAGAIN:
