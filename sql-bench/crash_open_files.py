@@ -15,7 +15,6 @@ It starts the server itself, in a data directory of its own. Exit status 0 means
 all was well.
 """
 
-import argparse
 import multiprocessing
 import os
 import pathlib
@@ -25,7 +24,7 @@ import tempfile
 import time
 
 sys.dont_write_bytecode = True
-from benchlib import wire                               # noqa: E402
+from benchlib import stress, wire                       # noqa: E402
 from benchlib.servers import Server                     # noqa: E402
 
 DATABASE = "crashfiles"
@@ -90,29 +89,20 @@ def work(pipe, socket, number, tables, seed, last):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("tree", help="directory with source/ and release/")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=5)
-    parser.add_argument("--tables", type=int, default=300)
-    parser.add_argument("--connections", type=int, default=8)
-    parser.add_argument("--seed", type=int, default=int(time.time()))
-    parser.add_argument("--build", default="release")
-    args = parser.parse_args()
+    args = stress.crash_parser(__doc__, rounds=5, seconds=5, tables=300,
+                               connections=8).parse_args()
     rng = random.Random(args.seed)
     problems, expected = [], {}
     lasts = [0] * args.connections
 
     with tempfile.TemporaryDirectory(prefix="crash-") as directory:
-        server = Server(pathlib.Path(args.tree),
-                        pathlib.Path(directory, "data"),
+        server = Server(args.tree, pathlib.Path(directory, "data"),
                         ["--innodb-buffer-pool-size=8M",
                          "--innodb-flush-log-at-trx-commit=1",
                          "--innodb-max-dirty-pages-pct=10",
                          "--innodb-max-dirty-pages-pct-lwm=1",
-                         "--innodb-buffer-pool-dump-at-shutdown=0"])
-        server.build = server.source.parent / args.build
-        server.program = str(server.build / "sql" / "mariadbd")
+                         "--innodb-buffer-pool-dump-at-shutdown=0"],
+                        build=args.type)
         server.start("--innodb-open-files=100")
         server.sql(f"CREATE DATABASE {DATABASE}")
         server.sql("".join(
