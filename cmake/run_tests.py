@@ -39,6 +39,9 @@ STRESS_PROGRAMS = (
     ("stress_first_touch", False,
      ("--table-open-cache=10", "--table-definition-cache=400",
       "--innodb-fatal-semaphore-wait-threshold=120")),
+    ("stress_open_files", True,
+     ("--innodb-open-files=20", "--innodb-buffer-pool-size=8M",
+      "--innodb-flush-log-at-trx-commit=2")),
 )
 # And these only for a patched server, which has the plugins
 PATCHED_OPTIONS = {

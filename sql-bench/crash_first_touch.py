@@ -45,27 +45,15 @@ def work(server, args, number, kept):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("tree", type=pathlib.Path,
-                        help="directory with source/ and the builds, as in "
-                        "out/10.11/patched")
-    parser.add_argument("--type", default="release")
-    parser.add_argument("--rounds", type=int, default=10)
-    parser.add_argument("--seconds", type=float, default=6,
-                        help="the most that a round works")
-    parser.add_argument("--tables", type=int, default=500)
-    parser.add_argument("--connections", type=int, default=12)
-    parser.add_argument("--seed", type=int, default=int(time.time()))
-    args = parser.parse_args()
+    args = stress.stress.crash_parser(__doc__, rounds=10, seconds=6, tables=500,
+                                      connections=12).parse_args()
     problems, kept, statements, orphans = [], {}, 0, []
 
     with tempfile.TemporaryDirectory(prefix="crash-") as directory:
         server = Server(args.tree, pathlib.Path(directory, "data"),
                         ["--innodb-flush-log-at-trx-commit=1",
                          "--innodb-buffer-pool-dump-at-shutdown=0",
-                         "--max-connections=200"])
-        server.build = server.source.parent / args.type
-        server.program = str(server.build / "sql" / "mariadbd")
+                         "--max-connections=200"], build=args.type)
         server.start()
         client = Connection(server.socket, "information_schema", "root")
         stress.create(client, args.tables)

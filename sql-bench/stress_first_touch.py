@@ -25,8 +25,6 @@ between. It prints one JSON object. Exit status 0 means that all was well. What 
 finds is in the server's log.
 """
 
-import json
-import os
 import random
 import sys
 import threading
@@ -315,15 +313,7 @@ def main():
         before = int(client.query("SHOW GLOBAL STATUS LIKE 'Uptime'")[0][1])
         workers = [Worker(args, number + 1, started + args.seconds)
                    for number in range(args.connections)]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join(max(0, started + args.seconds + 300
-                            - time.monotonic()))
-            if worker.is_alive():
-                problems.append(f"connection {worker.number} hangs")
-        if any(worker.lost for worker in workers):
-            problems.append("a connection was lost")
+        stress.work(workers, started, problems)
         after = int(client.query("SHOW GLOBAL STATUS LIKE 'Uptime'")[0][1])
         if after < before + int(time.monotonic() - started) - 5:
             problems.append("the server was started anew")
@@ -333,23 +323,8 @@ def main():
     except (OSError, IndexError) as error:
         problems.append(f"the server is gone: {error}")
 
-    done = stress.total(worker.done for worker in workers)
-    errors = stress.total(worker.errors for worker in workers)
-    for number in sorted(BROKEN & set(errors)):
-        problems.append(f"error {number} (a broken table) {errors[number]} "
-                        "times")
-    if workers and not any(map(any, (worker.kept for worker in workers))):
-        problems.append("no connection kept a row")
-    print(json.dumps({
-        "program": "stress_first_touch", "ok": not problems, "seed": args.seed,
-        "seconds": args.seconds, "connections": args.connections,
-        "done": done, "errors": errors,
-        "kept_rows": sum(sum(worker.kept) for worker in workers),
-        "tables_checked": checked, "rows_without_parents": orphans,
-        "problems": problems}))
-    # A thread that hangs must not keep the program from ending
-    sys.stdout.flush()
-    os._exit(1 if problems else 0)
+    stress.report("stress_first_touch", args, workers, BROKEN, problems,
+                  tables_checked=checked, rows_without_parents=orphans)
 
 
 if __name__ == "__main__":

@@ -21,11 +21,8 @@ and changes global variables. It prints one JSON object. Exit status 0 means
 that all was well. What a sanitizer finds is in the server's log.
 """
 
-import json
 import os
-import random
 import sys
-import threading
 import time
 
 sys.dont_write_bytecode = True
@@ -57,16 +54,7 @@ def create(client):
             client.run(f"INSERT INTO {prefix}{number} VALUES (0, -1, 'first')")
 
 
-class Worker(threading.Thread):
-    def __init__(self, args, number, deadline):
-        super().__init__()
-        self.args, self.number, self.deadline = args, number, deadline
-        self.rng = random.Random(f"{args.seed}/{number}")
-        self.done = {}
-        self.errors = {}
-        self.lost = False
-        self.kept = [0] * len(ENGINES)          # Rows inserted without error
-
+class Worker(stress.KeepingWorker):
     def statements(self):
         rng = self.rng
         number = rng.randrange(len(ENGINES))
@@ -89,7 +77,7 @@ class Worker(threading.Thread):
                 [f"UPDATE {table} SET b = 'y' WHERE a = {value}"],
                 [f"DELETE FROM {table} WHERE a = {value}"]])
         if choice < 0.60:
-            return "keep", number
+            return self.keep(number)
         if choice < 0.75:
             return "flush", rng.choice([
                 [f"FLUSH TABLES {table}"], [f"FLUSH TABLES {table}"],
@@ -126,31 +114,8 @@ class Worker(threading.Thread):
             [f"HANDLER {peek} OPEN AS h", "HANDLER h READ FIRST",
              "HANDLER h CLOSE"]])
 
-    def keep(self, client, number):
-        """ROW_COUNT() tells whether the row was inserted."""
-        rows = client.run(f"INSERT INTO kept{number} VALUES "
-                          f"({self.rng.randrange(100)}, {self.number}, 'kept')"
-                          ";\nSELECT ROW_COUNT()")
-        self.kept[number] += rows == [["1"]]
-
-    def run(self):
-        client = Client(self.args, database=DATABASE)
-        try:
-            client.run("SET SESSION lock_wait_timeout = 5, "
-                       "max_statement_time = 60")
-            while time.monotonic() < self.deadline:
-                kind, what = self.statements()
-                if kind == "keep":
-                    self.keep(client, what)
-                else:
-                    for statement in what:
-                        client.run(statement)
-                self.done[kind] = self.done.get(kind, 0) + 1
-        except Gone:
-            self.lost = True
-        finally:
-            client.close()
-            self.errors = client.errors
+    def kept_row(self, _):
+        return f"VALUES ({self.rng.randrange(100)}, {self.number}, 'kept')"
 
 
 def descriptors(client):
@@ -180,18 +145,7 @@ def check(client, workers, problems):
         rows = client.run(f"CHECK TABLE {DATABASE}.{table} EXTENDED")
         if not rows or rows[-1][-1] != "OK":
             problems.append(f"CHECK TABLE {table}: {rows}")
-    for number, engine in enumerate(ENGINES):
-        rows = client.run(f"SELECT who, COUNT(*) FROM {DATABASE}.kept{number} "
-                          "GROUP BY who")
-        have = {int(row[0]): int(row[1]) for row in rows}
-        for worker in workers:
-            if have.get(worker.number, 0) != worker.kept[number]:
-                problems.append(
-                    f"{engine}: {have.get(worker.number, 0)} rows of "
-                    f"connection {worker.number}, {worker.kept[number]} were "
-                    "inserted")
-        if have.get(-1) != 1:
-            problems.append(f"{engine}: the first row is lost")
+    stress.check_kept(client, workers, ENGINES, 1, problems)
     client.run("FLUSH TABLES")
     left = descriptors(client)
     if left:
@@ -215,16 +169,10 @@ def main():
                             f"{main_client.errors}")
         before = int(status(main_client, "Uptime"))
         started = time.monotonic()
-        workers = [Worker(args, number, started + args.seconds)
+        workers = [Worker(args, number, started + args.seconds, DATABASE,
+                          len(ENGINES))
                    for number in range(args.connections)]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join(args.seconds + 300)
-            if worker.is_alive():
-                problems.append(f"connection {worker.number} hangs")
-        if any(worker.lost for worker in workers):
-            problems.append("a connection was lost")
+        stress.work(workers, started, problems)
         if stress.was_restarted(main_client, before, started):
             problems.append("the server was started anew")
         if not problems:
@@ -233,25 +181,10 @@ def main():
     except (Gone, IndexError, TypeError):
         problems.append("the server is gone")
 
-    done = stress.total(worker.done for worker in workers)
-    errors = stress.total(worker.errors for worker in workers)
-    for number in sorted(BROKEN & set(errors)):
-        problems.append(f"error {number} (a broken table) {errors[number]} "
-                        "times")
-    if workers and not any(map(any, (worker.kept for worker in workers))):
-        problems.append("no connection kept a row")
-    print(json.dumps({
-        "program": "stress_open_close", "ok": not problems, "seed": args.seed,
-        "seconds": args.seconds, "connections": args.connections,
-        "done": done, "errors": errors,
-        "kept_rows": sum(sum(worker.kept) for worker in workers),
-        "tables_checked": checked[0] if checked else 0,
-        "descriptors_counted": bool(checked and checked[1]),
-        "problems": problems}))
     main_client.close()
-    # A thread that hangs must not keep the program from ending
-    sys.stdout.flush()
-    os._exit(1 if problems else 0)
+    stress.report("stress_open_close", args, workers, BROKEN, problems,
+                  tables_checked=checked[0] if checked else 0,
+                  descriptors_counted=bool(checked and checked[1]))
 
 
 if __name__ == "__main__":

@@ -36,6 +36,7 @@ SQL statistics:
     transactions:                        1500   (123.45 per sec.)
 General statistics:
     total time:                          2.5000s
+         max:                                  205.33
          95th percentile:                       61.08
 opened 3
 opened 4
@@ -101,7 +102,7 @@ class SysbenchTest(unittest.TestCase):
     def test_rate_is_of_the_total_time(self):
         found = sysbench.read("x", SYSBENCH)
         self.assertEqual(found, {"rate": 600.0, "events": 1500, "p95": 61.08,
-                                 "opened": 7})
+                                 "longest": 205.33, "opened": 7})
 
     def test_output_without_rate_is_an_error(self):
         with self.assertRaises(BenchError):

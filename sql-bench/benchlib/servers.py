@@ -44,10 +44,11 @@ atexit.register(stop_all)
 class Server:
     """One mariadbd, from one build tree, on one data directory."""
 
-    def __init__(self, tree, datadir, options=(), variant=None):
-        """tree: directory with source/ and release/."""
+    def __init__(self, tree, datadir, options=(), variant=None,
+                 build="release"):
+        """tree: directory with source/ and the build."""
         self.source = tree / "source"
-        self.build = tree / "release"
+        self.build = tree / build
         self.variant = variant or tree.name
         self.program = str(self.build / "sql" / "mariadbd")
         self.datadir = datadir

@@ -6,8 +6,13 @@ Python's standard library is needed.
 """
 
 import argparse
+import json
+import os
+import pathlib
 import queue
+import random
 import subprocess
+import sys
 import threading
 import time
 
@@ -28,6 +33,22 @@ def parser(doc, connections, user="root"):
 def add_client(options):
     """For programs that use Client."""
     options.add_argument("--client", default="mariadb")
+
+
+def crash_parser(doc, rounds, seconds, tables, connections):
+    """The options of programs that kill a server again and again."""
+    options = argparse.ArgumentParser(description=doc.split("\n\n")[0])
+    options.add_argument("tree", type=pathlib.Path,
+                         help="directory with source/ and the builds, as in "
+                         "out/10.11/patched")
+    options.add_argument("--type", default="release")
+    options.add_argument("--rounds", type=int, default=rounds)
+    options.add_argument("--seconds", type=float, default=seconds,
+                         help="the most that a round works")
+    options.add_argument("--tables", type=int, default=tables)
+    options.add_argument("--connections", type=int, default=connections)
+    options.add_argument("--seed", type=int, default=int(time.time()))
+    return options
 
 
 class Gone(Exception):
@@ -124,3 +145,102 @@ def was_restarted(client, uptime, since):
     follow a clock of their own, 5 seconds are allowed for."""
     return int(status(client, "Uptime")) < \
         uptime + int(time.monotonic() - since) - 5
+
+
+class KeepingWorker(threading.Thread):
+    """A connection that works until the deadline, and counts the rows that it has
+    put into the tables kept0, kept1...  A program's own class has
+
+    statements()        the kind of work, and its statements or a function of the
+                        client
+    kept_row(number)    columns and values of a row to keep, as in "(a) VALUES (1)"
+    """
+
+    SETTINGS = "lock_wait_timeout = 5, max_statement_time = 60"
+
+    def __init__(self, args, number, deadline, database, tables):
+        super().__init__()
+        self.args, self.number, self.deadline = args, number, deadline
+        self.database = database
+        self.rng = random.Random(f"{args.seed}/{number}")
+        self.done = {}
+        self.errors = {}
+        self.lost = False
+        self.kept = [0] * tables        # Rows inserted without error
+
+    def keep(self, number):
+        """Work that inserts a row; ROW_COUNT() tells whether it did."""
+        def insert(client):
+            rows = client.run(f"INSERT INTO kept{number} "
+                              f"{self.kept_row(number)};\nSELECT ROW_COUNT()")
+            self.kept[number] += rows == [["1"]]
+        return "keep", insert
+
+    def run(self):
+        client = Client(self.args, database=self.database)
+        try:
+            client.run(f"SET SESSION {self.SETTINGS}")
+            while time.monotonic() < self.deadline:
+                kind, what = self.statements()
+                if callable(what):
+                    what(client)
+                else:
+                    for statement in what:
+                        client.run(statement)
+                self.done[kind] = self.done.get(kind, 0) + 1
+        except Gone:
+            self.lost = True
+        finally:
+            client.close()
+            self.errors = client.errors
+
+
+def work(workers, started, problems):
+    """Start them and wait for their end; a connection that hangs is a problem."""
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(max(0, started + worker.args.seconds + 300
+                        - time.monotonic()))
+        if worker.is_alive():
+            problems.append(f"connection {worker.number} hangs")
+    if any(worker.lost for worker in workers):
+        problems.append("a connection was lost")
+
+
+def check_kept(client, workers, names, first, problems):
+    """Everybody is at rest: no row of a KeepingWorker is lost, and none of the
+    first ones that a table began with (who = -1).  names: for messages."""
+    for number, name in enumerate(names):
+        rows = client.run(f"SELECT who, COUNT(*) FROM {workers[0].database}."
+                          f"kept{number} GROUP BY who")
+        have = {int(row[0]): int(row[1]) for row in rows}
+        for worker in workers:
+            if have.get(worker.number, 0) != worker.kept[number]:
+                problems.append(
+                    f"{name}: {have.get(worker.number, 0)} rows of connection "
+                    f"{worker.number}, {worker.kept[number]} were inserted")
+        if have.get(-1) != first:
+            problems.append(f"{name}: {have.get(-1, 0)} of {first} first rows")
+
+
+def report(program, args, workers, broken, problems, **more):
+    """Print what was done and what is wrong as JSON, and end the program.
+
+    broken: errors that tell of a broken table; more: other things to print
+    """
+    errors = total(worker.errors for worker in workers)
+    for number in sorted(broken & set(errors)):
+        problems.append(f"error {number} (a broken table) {errors[number]} "
+                        "times")
+    if workers and not any(map(any, (worker.kept for worker in workers))):
+        problems.append("no connection kept a row")
+    print(json.dumps({
+        "program": program, "ok": not problems, "seed": args.seed,
+        "seconds": args.seconds, "connections": args.connections,
+        "done": total(worker.done for worker in workers), "errors": errors,
+        "kept_rows": sum(sum(worker.kept) for worker in workers), **more,
+        "problems": problems}))
+    # A thread that hangs must not keep the program from ending
+    sys.stdout.flush()
+    os._exit(1 if problems else 0)

@@ -41,8 +41,8 @@ def arguments(server, script, database, threads, *, events=0, seconds=0,
 
 
 def run(server, script, database, threads, *, command="run", **options):
-    """Run a script; return {"rate": events/s, "p95": ms, "events": n,
-    "opened": sum of what the script's threads print as 'opened n'}.
+    """Run a script; return {"rate": events/s, "p95": ms, "longest": ms,
+    "events": n, "opened": sum of what the script's threads print as 'opened n'}.
 
     The rate is of all events until the last thread has ended: what thousands
     of threads have begun when the time is up is completed, and counts.
@@ -164,10 +164,12 @@ def read(script, text):
     count = re.search(r"transactions:\s+(\d+)\s", text)
     seconds = re.search(r"total time:\s+([\d.]+)s", text)
     p95 = re.search(r"95th percentile:\s+([\d.]+)", text)
+    longest = re.search(r"(?m)^\s+max:\s+([\d.]+)", text)
     if not count or not seconds:
         raise BenchError(f"sysbench {script} reported no rate:\n"
                          + text[-2000:])
     return {"rate": int(count[1]) / float(seconds[1]),
             "events": int(count[1]),
             "p95": float(p95[1]) if p95 else None,
+            "longest": float(longest[1]) if longest else None,
             "opened": sum(map(int, re.findall(r"(?m)^opened (\d+)$", text)))}

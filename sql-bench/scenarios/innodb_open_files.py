@@ -11,9 +11,10 @@ from benchlib.scenario import (RESERVED_DESCRIPTORS, Scenario,
 from benchlib.servers import BenchError, create_tables
 
 DATABASE = "tc_open_files"
-CONNECTIONS = 8
 SMALL, LARGE = 16, 1024         # MiB of buffer pool
 READ, WRITE, RECOVER = "reads/s", "writes/s", "s of crash recovery"
+LONGEST = "ms of the longest write"
+SKEWED = "writes/s, nine tenths into a tenth of the tables"
 
 
 class InnodbOpenFiles(Scenario):
@@ -22,10 +23,13 @@ class InnodbOpenFiles(Scenario):
     source = "How innodb_open_files affects performance (2009)"
     question = ("Does it matter how many files InnoDB may keep open? Is what "
                 "is flat today still flat?")
-    method = (f"{CONNECTIONS} connections read from, then insert into tables "
-              "at random, with table_open_cache=64. Then, after a shutdown, "
-              "as many rows are inserted at random as there are tables, the "
-              "server is killed, and the time of its start is taken. The "
+    method = ("Connections read from, then insert into tables "
+              "at random, with table_open_cache=64, all alike, then so that "
+              "nine tenths of the rows go into a tenth of the tables. The "
+              "longest write is that of the former. Then a server with a "
+              f"buffer pool of {LARGE} MiB and the most open files inserts "
+              "as many rows at random as there are tables and is killed, and "
+              "the time of the next start is taken. Before all this the "
               f"buffer pool is smaller ({SMALL} MiB) and larger ({LARGE} MiB) "
               "than the pages that are used.")
     caveat = ("The files are in the page cache as far as InnoDB does not "
@@ -33,8 +37,9 @@ class InnodbOpenFiles(Scenario):
               "without recovery is part of the time of recovery.")
     unit = "as named"
     peers = False
-    together = 3
-    weight = 8
+    together = 5
+    longest = {}                # of each server's latest writes
+    weight = 10
     plot = {"x": "limit", "xlabel": "innodb_open_files",
             "panel": ("pool", "what")}
 
@@ -43,6 +48,8 @@ class InnodbOpenFiles(Scenario):
         parser.add_argument("--files-tables", type=positive,
                             help="number of tables (default 20000; quick "
                             "2000)")
+        parser.add_argument("--files-connections", type=positive, default=8,
+                            help="number of connections (default 8)")
         parser.add_argument("--open-files", default=None,
                             help="values of innodb_open_files (default "
                             "100,2000 and 20000, or what this shell's "
@@ -88,7 +95,7 @@ class InnodbOpenFiles(Scenario):
                           f"{pool} MiB buffer pool",
                  "what": what, "limit": limit, "pool": pool}
                 for pool in (SMALL, LARGE) for limit in cls.limits(options)
-                for what in (READ, WRITE, RECOVER)]
+                for what in (READ, WRITE, LONGEST, SKEWED, RECOVER)]
 
     @classmethod
     def prepare(cls, server, options, progress):
@@ -98,31 +105,41 @@ class InnodbOpenFiles(Scenario):
     @classmethod
     def measure(cls, server, cell, options):
         if cell["what"] == RECOVER:
-            # A shutdown writes all pages, so what there is to recover are the
-            # rows that follow
+            # A shutdown writes all pages, and then next to none is written: what
+            # there is to recover are the rows that follow, of all of them
             server.stop()
-            server.start(*cls.limit(cell))
-            sysbench.run(server, "insert_rows", DATABASE, CONNECTIONS,
+            server.start(*cls.limit({"pool": LARGE,
+                                     "limit": max(cls.limits(options))}))
+            sysbench.run(server, "insert_rows", DATABASE,
+                         options.files_connections,
                          events=cls.tables(options),
                          tables=cls.tables(options))
             server.kill()
             begin = time.monotonic()
             server.start(*cls.limit(cell))
             return time.monotonic() - begin
+        if cell["what"] == LONGEST:
+            return cls.longest.pop(server.variant)
         if cell["what"] == READ:
             server.stop()
             server.start(*cls.limit(cell))
             # What the cell before has written; and the first touch of files
             os.sync()
-            sysbench.run(server, "open_tables", DATABASE, CONNECTIONS,
+            sysbench.run(server, "open_tables", DATABASE,
+                         options.files_connections,
                          events=cls.tables(options),
                          seconds=cls.seconds(options),
                          tables=cls.tables(options))
         script = "open_tables" if cell["what"] == READ else "insert_rows"
-        more = {"random": "on"} if cell["what"] == READ else {}
-        return sysbench.run(server, script, DATABASE, CONNECTIONS,
-                            seconds=cls.seconds(options),
-                            tables=cls.tables(options), **more)["rate"]
+        more = {READ: {"random": "on"}, WRITE: {},
+                SKEWED: {"skew": "on"}}[cell["what"]]
+        result = sysbench.run(server, script, DATABASE,
+                              options.files_connections,
+                              seconds=cls.seconds(options),
+                              tables=cls.tables(options), **more)
+        if cell["what"] == WRITE:
+            cls.longest[server.variant] = result["longest"]
+        return result["rate"]
 
     @staticmethod
     def limit(cell):
@@ -132,6 +149,6 @@ class InnodbOpenFiles(Scenario):
     @staticmethod
     def seconds(options):
         if options.each:
-            # Two measurements of three and a first touch; three starts
+            # Three measurements of five and a first touch; three starts
             return min(max(round(options.each - 2), 2), 30)
         return 2 if options.quick else 10

@@ -5,7 +5,7 @@
 Which open file to close: a clock
 
 The open files stand in a ring, and a hand goes round.  Each file counts its I/O
-since the hand was there, up to HOT: 0 and 1 are cold, HOT is hot.  One I/O does not
+since the hand was there, from COLD up to HOT: only HOT is hot.  One I/O does not
 make a file hot, because every file that is opened is opened for one: a pass over
 all tables leaves those in use alone.  (In the simulation of the unit test, 250 of
 2,000 files open, 0.81 of the uses find their file open if one I/O makes it hot, 0.87
@@ -20,6 +20,10 @@ changed without it, by a plain store, and only while it is below HOT: I/O to a h
 file writes no shared memory.  If two threads store at once, or the hand
 between them, one I/O is not counted.  Nothing depends on that.
 
+A thread that wants to know whether there is I/O for some time sets the count to UNUSED;
+any I/O changes that.  If nobody uses the file when this begins and when it ends,
+it is certain: a user counts before it gives its reference back.
+
 This knows nothing of the server; unittest/innodb_clock-t.cc drives it.
 *******************************************************/
 
@@ -29,17 +33,17 @@ This knows nothing of the server; unittest/innodb_clock-t.cc drives it.
 #include <cstddef>
 #include <cstdint>
 
-/** A file's place in the ring.  All bytes 0: not in the ring, no I/O */
+/** A file's place in the ring.  All bytes 0: not in the ring */
 template<class File> class fil_clock_place
 {
   template<class> friend class fil_clock;
-  /** I/O since the hand was here, up to HOT */
+  /** I/O since the hand was here: COLD to HOT, or UNUSED */
   std::atomic<uint8_t> count;
   /** neighbours in the ring, or nullptr; protected by the owner's mutex */
   File *next, *prev;
 
 public:
-  static constexpr uint8_t HOT= 2;
+  static constexpr uint8_t UNUSED= 0, COLD= 1, HOT= 3;
 
   /** Count an I/O; without any mutex */
   void used() noexcept
@@ -62,6 +66,25 @@ public:
     return was_hot;
   }
 
+  /** Begin to watch for I/O. The owner's mutex is held, and nobody uses the file.
+  @return what was_unused() wants */
+  uint8_t watch() noexcept
+  {
+    const uint8_t before= count.load(std::memory_order_relaxed);
+    count.store(UNUSED, std::memory_order_relaxed);
+    return before;
+  }
+
+  /** End it. The owner's mutex is held.
+  @return whether there was no I/O; trust this only if nobody uses the file */
+  bool was_unused(uint8_t before) noexcept
+  {
+    const uint8_t n= count.load(std::memory_order_relaxed);
+    count.store(before + n < HOT ? uint8_t(before + n) : HOT,
+                std::memory_order_relaxed);
+    return n == UNUSED;
+  }
+
   bool is_in_ring() const noexcept { return next != nullptr; }
 };
 
@@ -82,6 +105,9 @@ public:
   /** How many hot files the hand cools before it takes a hot one for a cold one.
   This bounds the walk where all are hot. */
   static constexpr unsigned MAX_COOLED= 256;
+  /** How many files the hand passes at most, so that the owner's mutex is not held
+  for long where nearly all are in use.  The next search goes on from there. */
+  static constexpr size_t MAX_LOOKED_AT= 1024;
 
   struct choice
   {
@@ -97,7 +123,8 @@ public:
   {
     if (file.clock.is_in_ring())
       return;
-    file.clock.count.store(0, std::memory_order_relaxed);
+    file.clock.count.store(fil_clock_place<File>::COLD,
+                           std::memory_order_relaxed);
     if (!hand)
     {
       hand= &file;
@@ -133,13 +160,15 @@ public:
 
   /** Choose a file to close.
   @param judge  verdict(File&): what may be done with a cold file
-  @return a file that stays in the ring; KEEP if none may be closed */
+  @return a file that stays in the ring; KEEP if none of those that the hand has
+  passed may be closed */
   template<class Judge> choice victim(Judge judge) noexcept
   {
     choice found{nullptr, KEEP};
     unsigned passed= 0, cooled= 0;
     /* In the second round every file is cold, but for I/O meanwhile. */
-    for (size_t left= 2 * n_files; left; left--)
+    for (size_t left= 2 * n_files < MAX_LOOKED_AT ? 2 * n_files : MAX_LOOKED_AT;
+         left; left--)
     {
       File *file= hand;
       hand= file->clock.next;

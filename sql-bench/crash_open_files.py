@@ -11,21 +11,25 @@ differ in innodb_open_files, at run time and for the recovery, and in whether th
 a doublewrite buffer. (kill -9 does not lose what the operating system has, so this
 shows nothing about syncs.)
 
+With --backup, mariadb-backup takes a backup of each round before the server is killed.
+It is prepared, and a server on it has to find every table sound.
+
 It starts the server itself, in a data directory of its own. Exit status 0 means that
 all was well.
 """
 
-import argparse
 import multiprocessing
 import os
 import pathlib
 import random
+import shutil
+import subprocess
 import sys
 import tempfile
 import time
 
 sys.dont_write_bytecode = True
-from benchlib import wire                               # noqa: E402
+from benchlib import stress, wire                       # noqa: E402
 from benchlib.servers import Server                     # noqa: E402
 
 DATABASE = "crashfiles"
@@ -89,30 +93,45 @@ def work(pipe, socket, number, tables, seed, last):
     pipe.send((rows, unsure, a))
 
 
+def check_tables(server, tables, what, problems):
+    for row in server.sql("".join(f"CHECK TABLE t{n};\n" for n in range(tables)),
+                          DATABASE):
+        if row[-1] != "OK":
+            problems.append(f"{what}: {row}")
+
+
+def back_up(server, directory):
+    """Take a backup of a server that is in use; return what went wrong."""
+    program = str(server.build / "extra" / "mariabackup" / "mariadb-backup")
+    for words in (["--backup", f"--socket={server.socket}", "--user=root",
+                   f"--datadir={server.datadir}"], ["--prepare"]):
+        done = subprocess.run(
+            [program, "--no-defaults", f"--target-dir={directory}",
+             "--open-files-limit=1000000", *words], text=True, check=False,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if done.returncode:
+            return f"mariadb-backup {words[0]} failed:\n{done.stdout[-2000:]}"
+    return None
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("tree", help="directory with source/ and release/")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=5)
-    parser.add_argument("--tables", type=int, default=300)
-    parser.add_argument("--connections", type=int, default=8)
-    parser.add_argument("--seed", type=int, default=int(time.time()))
-    parser.add_argument("--build", default="release")
+    parser = stress.crash_parser(__doc__, rounds=5, seconds=5, tables=300,
+                                 connections=8)
+    parser.add_argument("--backup", action="store_true",
+                        help="let mariadb-backup take a backup of each round")
     args = parser.parse_args()
     rng = random.Random(args.seed)
     problems, expected = [], {}
     lasts = [0] * args.connections
 
     with tempfile.TemporaryDirectory(prefix="crash-") as directory:
-        server = Server(pathlib.Path(args.tree),
-                        pathlib.Path(directory, "data"),
+        server = Server(args.tree, pathlib.Path(directory, "data"),
                         ["--innodb-buffer-pool-size=8M",
                          "--innodb-flush-log-at-trx-commit=1",
                          "--innodb-max-dirty-pages-pct=10",
                          "--innodb-max-dirty-pages-pct-lwm=1",
-                         "--innodb-buffer-pool-dump-at-shutdown=0"])
-        server.build = server.source.parent / args.build
-        server.program = str(server.build / "sql" / "mariadbd")
+                         "--innodb-buffer-pool-dump-at-shutdown=0"],
+                        build=args.type)
         server.start("--innodb-open-files=100")
         server.sql(f"CREATE DATABASE {DATABASE}")
         server.sql("".join(
@@ -136,6 +155,9 @@ def main():
                 pipes.append(mine)
             time.sleep(args.seconds * rng.uniform(0.3, 1))
             limit = rng.choice(LIMITS)
+            backup = pathlib.Path(directory, f"backup{number}")
+            if args.backup and (failed := back_up(server, backup)):
+                problems.append(f"round {number}: {failed}")
             os.kill(server.process.pid, 9)
             unsure = set()
             for job, pipe in enumerate(pipes):
@@ -155,10 +177,7 @@ def main():
                 name = f"t{table}"
                 for row in server.sql(f"SELECT a, b FROM {name}", DATABASE):
                     found[name, int(row[0])] = int(row[1])
-            for row in server.sql("".join(f"CHECK TABLE t{n};\n" for n in
-                                          range(args.tables)), DATABASE):
-                if row[-1] != "OK":
-                    problems.append(f"round {number}: {row}")
+            check_tables(server, args.tables, f"round {number}", problems)
             gone = [key for key in expected if key not in unsure
                     and found.get(key) != expected[key]]
             strange = [key for key in found if key not in unsure
@@ -171,6 +190,17 @@ def main():
             print(f"round {number}: {len(found)} rows, doublewrite "
                   f"{doublewrite}, recovered with {limit} files in "
                   f"{seconds:.1f} s", flush=True)
+            if args.backup and not problems:
+                with Server(args.tree, backup, ["--innodb-open-files=20"],
+                            build=args.type) as restored:
+                    check_tables(restored, args.tables,
+                                 f"backup of round {number}", problems)
+                    rows = sum(
+                        int(restored.sql(f"SELECT COUNT(*) FROM t{n}",
+                                         DATABASE)[0][0])
+                        for n in range(args.tables))
+                print(f"round {number}: {rows} rows in the backup", flush=True)
+                shutil.rmtree(backup)
             if problems:
                 break
         server.stop()

@@ -19,11 +19,8 @@ changes global variables. It prints one JSON object. Exit status 0 means that al
 was well. What a sanitizer finds is in the server's log.
 """
 
-import json
 import os
-import random
 import sys
-import threading
 import time
 
 sys.dont_write_bytecode = True
@@ -57,16 +54,13 @@ def create(client):
                        + ",".join(["(-1, REPEAT('b', 2500))"] * 40))
 
 
-class Worker(threading.Thread):
+class Worker(stress.KeepingWorker):
+    SETTINGS = ("lock_wait_timeout = 5, innodb_lock_wait_timeout = 5, "
+                "max_statement_time = 60")
+
     def __init__(self, args, number, deadline, datadir):
-        super().__init__()
-        self.args, self.number, self.deadline = args, number, deadline
+        super().__init__(args, number, deadline, DATABASE, KEPT)
         self.datadir = datadir
-        self.rng = random.Random(f"{args.seed}/{number}")
-        self.done = {}
-        self.errors = {}
-        self.lost = False
-        self.kept = [0] * KEPT          # Rows inserted without error
 
     def statements(self):
         rng = self.rng
@@ -88,7 +82,7 @@ class Worker(threading.Thread):
                 f"REPEAT('x', {rng.randrange(3000)}))",
                 f"DELETE FROM {table} WHERE a = {key}"])]
         if choice < 0.85:
-            return "keep", rng.randrange(KEPT)
+            return self.keep(rng.randrange(KEPT))
         if choice < 0.86:
             return "limit", [f"SET GLOBAL innodb_open_files = "
                              f"{rng.choice(LIMITS)}"]
@@ -98,8 +92,9 @@ class Worker(threading.Thread):
         if choice < 0.90:
             # MariaDB passes pages of a compressed file that is being imported to the
             # doublewrite buffer, which a debug build does not allow.
-            return ("import", table) if "PAGE_C" not in definition(number) \
-                else ("read", [f"SELECT COUNT(*) FROM {table}"])
+            if "PAGE_C" in definition(number):
+                return "read", [f"SELECT COUNT(*) FROM {table}"]
+            return "import", lambda client: self.import_copy(client, table)
         away = f"away{self.number}"
         return "ddl", rng.choice([
             [f"CREATE OR REPLACE TABLE {table} " + definition(number)],
@@ -114,12 +109,9 @@ class Worker(threading.Thread):
             [f"CHECK TABLE {kept}"], [f"FLUSH TABLES {kept}"],
             ["SELECT COUNT(*) FROM INFORMATION_SCHEMA.INNODB_SYS_TABLESPACES"]])
 
-    def keep(self, client, number):
-        """ROW_COUNT() tells whether the row was inserted."""
-        rows = client.run(
-            f"INSERT INTO kept{number} (who, b) VALUES ({self.number}, "
-            f"REPEAT('k', {self.rng.randrange(500)}));\nSELECT ROW_COUNT()")
-        self.kept[number] += rows == [["1"]]
+    def kept_row(self, _):
+        return (f"(who, b) VALUES ({self.number}, "
+                f"REPEAT('k', {self.rng.randrange(500)}))")
 
     def import_copy(self, client, table):
         """Export a table, import its file under a name of this connection."""
@@ -141,27 +133,6 @@ class Worker(threading.Thread):
         client.run(f"SELECT COUNT(*) FROM {copy}")
         client.run(f"DROP TABLE IF EXISTS {copy}")
 
-    def run(self):
-        client = Client(self.args, database=DATABASE)
-        try:
-            client.run("SET SESSION lock_wait_timeout = 5, "
-                       "innodb_lock_wait_timeout = 5, max_statement_time = 60")
-            while time.monotonic() < self.deadline:
-                kind, what = self.statements()
-                if kind == "keep":
-                    self.keep(client, what)
-                elif kind == "import":
-                    self.import_copy(client, what)
-                else:
-                    for statement in what:
-                        client.run(statement)
-                self.done[kind] = self.done.get(kind, 0) + 1
-        except Gone:
-            self.lost = True
-        finally:
-            client.close()
-            self.errors = client.errors
-
 
 def check(client, workers, problems):
     """Everybody is at rest. Return the number of tables checked."""
@@ -179,18 +150,8 @@ def check(client, workers, problems):
             continue
         if not rows or rows[-1][-1] != "OK":
             problems.append(f"CHECK TABLE {table}: {rows}")
-    for number in range(KEPT):
-        rows = client.run(f"SELECT who, COUNT(*) FROM {DATABASE}.kept{number} "
-                          "GROUP BY who")
-        have = {int(row[0]): int(row[1]) for row in rows}
-        for worker in workers:
-            if have.get(worker.number, 0) != worker.kept[number]:
-                problems.append(
-                    f"kept{number}: {have.get(worker.number, 0)} rows of "
-                    f"connection {worker.number}, {worker.kept[number]} were "
-                    "inserted")
-        if have.get(-1) != 40:
-            problems.append(f"kept{number}: first rows are lost")
+    stress.check_kept(client, workers,
+                      [f"kept{number}" for number in range(KEPT)], 40, problems)
     return len(tables)
 
 
@@ -211,14 +172,7 @@ def main():
         started = time.monotonic()
         workers = [Worker(args, number, started + args.seconds, datadir)
                    for number in range(args.connections)]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join(args.seconds + 300)
-            if worker.is_alive():
-                problems.append(f"connection {worker.number} hangs")
-        if any(worker.lost for worker in workers):
-            problems.append("a connection was lost")
+        stress.work(workers, started, problems)
         if stress.was_restarted(main_client, before, started):
             problems.append("the server was started anew")
         if not problems:
@@ -228,24 +182,9 @@ def main():
     except (Gone, IndexError, TypeError):
         problems.append("the server is gone")
 
-    done = stress.total(worker.done for worker in workers)
-    errors = stress.total(worker.errors for worker in workers)
-    for number in sorted(BROKEN & set(errors)):
-        problems.append(f"error {number} (a broken table) {errors[number]} "
-                        "times")
-    if workers and not any(map(any, (worker.kept for worker in workers))):
-        problems.append("no connection kept a row")
-    print(json.dumps({
-        "program": "stress_open_files", "ok": not problems, "seed": args.seed,
-        "seconds": args.seconds, "connections": args.connections,
-        "done": done, "errors": errors,
-        "kept_rows": sum(sum(worker.kept) for worker in workers),
-        "tables_checked": checked, "counters": dict(counters),
-        "problems": problems}))
     main_client.close()
-    # A thread that hangs must not keep the program from ending
-    sys.stdout.flush()
-    os._exit(1 if problems else 0)
+    stress.report("stress_open_files", args, workers, BROKEN, problems,
+                  tables_checked=checked, counters=dict(counters))
 
 
 if __name__ == "__main__":

@@ -109,6 +109,26 @@ static void rules()
   ok(heated.clock.victim(judge).file == &heated[Clock::MAX_COOLED],
      "among 10000 hot files it does not go all the way round");
 
+  Files busy(10000);
+  for (auto &file : busy.files)
+    file->in_use= true;
+  busy[2000].in_use= false;
+  judged= 0;
+  const bool none= !busy.clock.victim(judge).file;
+  ok(none && judged == Clock::MAX_LOOKED_AT,
+     "among 10000 files in use it looks at %u", judged);
+  ok(busy.clock.victim(judge).file == &busy[2000], "and then at those behind");
+
+  Files one(1);
+  Fake &watched= one[0];
+  const uint8_t before= watched.clock.watch();
+  ok(watched.clock.was_unused(before), "no I/O is seen where there was none");
+  watched.clock.watch();
+  watched.clock.used();
+  ok(!watched.clock.was_unused(before), "an I/O is seen");
+  watched.clock.used();
+  ok(watched.clock.is_hot(), "and counts like those before and after");
+
   Files added(3);
   added.clock.victim(judge);
   Fake late;
@@ -287,7 +307,7 @@ static void threads()
 int main(int argc, char **argv)
 {
   const unsigned seed= argc > 1 ? unsigned(atoi(argv[1])) : 21;
-  plan(19);
+  plan(24);
   rules();
   model(seed);
   skew();

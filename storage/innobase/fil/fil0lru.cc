@@ -31,10 +31,12 @@ released: then the file is closed for all other threads.
 How a file is synced for closing.  sync() sets CLOSING and takes a reference, if there
 is none and with fil_system.mutex held, releases the mutex, syncs, and takes the
 mutex again.  The reference keeps the file from being dropped or closed.  A thread that
-uses the file meanwhile comes by the mutex and turns CLOSING off (prepare_acquired()).
-So if CLOSING is still on and there is no other reference, nobody has written
-since the sync began, and NEEDS_FSYNC is turned off.  Otherwise it stays on, and the
-sync was for nothing.  (fil_space_t::flush_low() by contrast turns NEEDS_FSYNC off
+uses the file meanwhile comes by the mutex and turns CLOSING off (prepare_acquired()),
+and its I/O is counted (fil_clock_place::watch()).  So if CLOSING is still on, there
+was no I/O and there is no other reference, nobody has written since the sync
+began, and NEEDS_FSYNC is turned off.  Otherwise it stays on, and the sync was for
+nothing.  (The count is needed where somebody else turns CLOSING on again after a
+writer: fil_space_t::reopen_all() on 11.8.)  (fil_space_t::flush_low() by contrast turns NEEDS_FSYNC off
 whatever has been written during its sync.)  Three things need more than that:
 
 - recovery: prepare_acquired() leaves CLOSING on for a file that is deferred, or whose
@@ -74,6 +76,7 @@ buf_dblwr.mutex, and must_keep() fil_system.mutex, without any other.
 
 #include "fil0lru.h"
 #include "buf0dblwr.h"
+#include "debug_sync.h"
 #include "fsp0sysspace.h"
 #include "log.h"
 #include "log0recv.h"
@@ -81,6 +84,11 @@ buf_dblwr.mutex, and must_keep() fil_system.mutex, without any other.
 #include "sql_class.h"
 #include "srv0srv.h"
 #include "srv0start.h"
+#ifdef MYSQL_DYNAMIC_PLUGIN
+# define tc_size 400
+#else
+# include "table_cache.h"
+#endif
 #include <chrono>
 #include <thread>
 
@@ -175,18 +183,24 @@ bool fil_lru_t::sync(fil_node_t *node) noexcept
          (n, (n | fil_space_t::CLOSING) + 1, std::memory_order_acquire,
           std::memory_order_relaxed));
 
+  const uint8_t use= node->clock.watch();
   mysql_mutex_unlock(&fil_system.mutex);
   fil_n_pending_tablespace_flushes++;
   os_file_flush(node->handle);
   fil_n_pending_tablespace_flushes--;
+#ifdef ENABLED_DEBUG_SYNC
+  if (THD *thd= current_thd)
+    DEBUG_SYNC(thd, "innodb_file_synced_to_close");
+#endif
   mysql_mutex_lock(&fil_system.mutex);
 
   /* Whoever waits for the reference to be gone needs fil_system.mutex to free
   the tablespace. */
   n= space.n_pending.fetch_sub(1, std::memory_order_acq_rel) - 1;
+  const bool was_unused= node->clock.was_unused(use);
   if ((n & (fil_space_t::STOPPING | fil_space_t::PENDING |
             fil_space_t::CLOSING)) != fil_space_t::CLOSING ||
-      space.recv_size || node->deferred || !node->clock.is_in_ring())
+      !was_unused || space.recv_size || node->deferred || !node->clock.is_in_ring())
     return false;
 
   fil_note_synced(space);
@@ -455,7 +469,7 @@ void fil_lru_t::close_excess(THD *thd) noexcept
 {
   mysql_mutex_lock(&fil_system.mutex);
   /* A file may be used again and again while it is synced. */
-  for (size_t left= 2 * ring.size(); left; left--)
+  for (size_t left= 2 * ring.size(); left; )
   {
     mysql_mutex_unlock(&fil_system.mutex);
     const bool is_killed= thd_kill_level(thd);
@@ -465,7 +479,12 @@ void fil_lru_t::close_excess(THD *thd) noexcept
     const auto choice= ring.victim([](fil_node_t &node)
     { return judge(node, nullptr, true); });
     if (choice.how == clock_t::KEEP)
-      break; /* They are closed when other files are opened. */
+    {
+      /* They are closed when other files are opened. */
+      left-= std::min(left, size_t(clock_t::MAX_LOOKED_AT));
+      continue;
+    }
+    left--;
     if (choice.how == clock_t::SYNC_FIRST)
     {
       stat.syncs++;
@@ -482,7 +501,7 @@ void innodb_open_files_update(THD *thd, st_mysql_sys_var*, void *var,
 {
   mysql_mutex_assert_owner(&LOCK_global_system_variables);
   ulong &current= *static_cast<ulong*>(var);
-  const ulong wanted= *static_cast<const ulong*>(save);
+  ulong wanted= *static_cast<const ulong*>(save);
   const ulong least= std::max(10UL, ulong(srv_undo_tablespaces +
                                           srv_sys_space.m_files.size() +
                                           srv_tmp_space.m_files.size() + 1));
@@ -491,6 +510,10 @@ void innodb_open_files_update(THD *thd, st_mysql_sys_var*, void *var,
   const ulong others= max_connections + extra_max_connections + 30;
   const ulong room= open_files_limit > others ? open_files_limit - others : 0;
   const ulong most= std::max(std::max(room, current), least);
+  if (!wanted)
+    /* DEFAULT: as at start */
+    wanted= srv_file_per_table && tc_size > 300 && tc_size < most
+      ? tc_size : std::min(std::max(300UL, least), most);
   const ulong limit= std::min(std::max(wanted, least), most);
 
   if (limit != wanted)
