@@ -659,8 +659,9 @@ bool opened_file::create_space(uint32_t id, uint32_t expected,
 
   if (!exists)
   {
-    while (fil_system.n_open + 1 >= srv_max_n_open_files &&
-           fil_space_t::try_to_close(nullptr, false));
+    for (unsigned left= 8;
+         left && fil_system.n_open + 1 >= srv_max_n_open_files &&
+           fil_space_t::try_to_close(nullptr, false); left--);
     /* If no file could be closed, the tablespace starts out closed, and the
     first I/O waits until there is room. Likewise if files are opened in another
     way by now: nobody knew of this one, so as to open it again. */

@@ -63,7 +63,8 @@ sync_ahead(), or by the connection that has lowered the limit.
 
 Without descriptors (EMFILE, ENFILE), innodb_open_files says nothing: any file may be
 closed, within the same bounds.  If that does not help, the file cannot be used now.
-For a reader that is an error, as before.  The threads that write pages out would
+For a reader that is an error, as before.  Recovery ends the server, and can begin
+again when there are more descriptors.  The threads that write pages out would
 discard the page, as if the tablespace had been dropped.  Here they ask must_keep(),
 which says no only if the tablespace is gone, or if the last attempt to open its file
 has failed for another reason and no attempt has succeeded since.
@@ -113,6 +114,21 @@ constexpr unsigned MAX_CLOSES= 8;
 constexpr unsigned MAX_LOOKED_AT= 64;
 }
 
+#ifndef DBUG_OFF
+/** Let a file that nobody uses need a sync.
+@return n_pending */
+uint32_t fil_lru_t::pretend_written(fil_space_t &space) noexcept
+{
+  if (!space.is_in_unflushed_spaces)
+  {
+    space.is_in_unflushed_spaces= true;
+    fil_system.unflushed_spaces.push_front(space);
+  }
+  return space.n_pending.fetch_or(fil_space_t::NEEDS_FSYNC) |
+    fil_space_t::NEEDS_FSYNC;
+}
+#endif
+
 /** Judge whether a file may be closed.  With CLOSE, nobody gets a reference to the
 tablespace until the caller releases fil_system.mutex. */
 inline fil_lru_t::clock_t::verdict
@@ -130,6 +146,8 @@ fil_lru_t::judge(fil_node_t &node, const fil_space_t *ignore, bool may_sync)
   uint32_t n= space.n_pending.load(std::memory_order_relaxed);
   if (n & (fil_space_t::STOPPING | fil_space_t::PENDING))
     return clock_t::KEEP;
+  DBUG_EXECUTE_IF("innodb_file_written_before_close",
+                  n= fil_lru.pretend_written(space););
   if (n & fil_space_t::NEEDS_FSYNC)
     return may_sync && !space.recv_size && !node.deferred
       ? clock_t::SYNC_FIRST : clock_t::KEEP;
@@ -198,10 +216,15 @@ bool fil_lru_t::sync(fil_node_t *node) noexcept
   the tablespace. */
   n= space.n_pending.fetch_sub(1, std::memory_order_acq_rel) - 1;
   const bool was_unused= node->clock.was_unused(use);
-  if ((n & (fil_space_t::STOPPING | fil_space_t::PENDING |
-            fil_space_t::CLOSING)) != fil_space_t::CLOSING ||
-      !was_unused || space.recv_size || node->deferred || !node->clock.is_in_ring())
+  if ((n & fil_space_t::STOPPING) || !was_unused || space.recv_size ||
+      node->deferred || !node->clock.is_in_ring())
     return false;
+  if ((n & (fil_space_t::PENDING | fil_space_t::CLOSING)) != fil_space_t::CLOSING)
+  {
+    /* Nobody is about to close the file, so its users need not come by the mutex. */
+    space.clear_closing();
+    return false;
+  }
 
   fil_note_synced(space);
   space.clear_flush();
@@ -247,9 +270,19 @@ inline fil_node_t *fil_lru_t::find_to_sync() noexcept
   {
     fil_space_t &space= *--it;
     fil_node_t *node= UT_LIST_GET_FIRST(space.chain);
-    if (node && node->clock.is_in_ring() && !node->clock.is_hot() &&
-        space.needs_flush() && judge(*node, nullptr, true) == clock_t::SYNC_FIRST)
+    if (!node || !node->clock.is_in_ring() || node->clock.is_hot() ||
+        !space.needs_flush())
+      continue;
+    switch (judge(*node, nullptr, true)) {
+    case clock_t::SYNC_FIRST:
       return node;
+    case clock_t::CLOSE:
+      /* Another thread has synced it meanwhile. It stays open. */
+      space.clear_closing();
+      break;
+    case clock_t::KEEP:
+      break;
+    }
   }
   return nullptr;
 }
@@ -428,7 +461,16 @@ bool fil_lru_t::wait_for_descriptor(fil_node_t *node, effort &done) noexcept
                       " innodb_open_files, or raise open_files_limit",
                       node->name, fil_system.n_open);
   }
-  return close_or_wait(done);
+  if (close_or_wait(done))
+    return true;
+
+  if (recv_recovery_is_on() && !srv_force_recovery)
+    /* Recovery takes a file that cannot be opened for one that has been dropped,
+    and would leave out what the log has for it. */
+    ib::fatal() << "No file descriptor for " << node->name << " in recovery."
+      " Raise open_files_limit, or the limit of the shell or unit that starts"
+      " the server";
+  return false;
 }
 
 bool fil_lru_t::must_keep(uint32_t id) noexcept

@@ -64,7 +64,7 @@ public:
   bool make_room(const fil_node_t *node) noexcept;
 
   /** Whether the process or the system had no descriptor for a file.  To be called
-  next after the attempt to open it, since it looks at errno. */
+  next after the attempt to open it, which must be silent, since it looks at errno. */
   static bool is_out_of_descriptors() noexcept
   { return errno == EMFILE || errno == ENFILE; }
   /** Whether a file could not be opened because its table is being dropped: a page
@@ -80,7 +80,7 @@ public:
   bool wait_for_descriptor(fil_node_t *node, effort &done) noexcept;
 
   /** Note an attempt to open a file.
-  @return whether to be silent if it fails */
+  @return whether to say less if it fails */
   static bool begin_open(fil_node_t &node) noexcept;
 
   /** After a tablespace could not be acquired, without fil_system.mutex: whether its
@@ -124,6 +124,9 @@ private:
   void submit_sync_ahead() noexcept;
   void sync_ahead() noexcept;
   static fil_node_t *find_to_sync() noexcept;
+#ifndef DBUG_OFF
+  static uint32_t pretend_written(fil_space_t &space) noexcept;
+#endif
 };
 
 extern fil_lru_t fil_lru;
