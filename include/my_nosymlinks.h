@@ -38,6 +38,7 @@ char *my_table_file_name(char *to, const char *name, const char *ext,
                          uint flag);
 my_bool my_table_path(char *to, const char *name);
 my_bool my_is_table_path(const char *unique_name, const char *name);
+const char *my_reopen_name(const char *unique_name, const char *name);
 int my_open_nosymlinks(const char *name, int flags, int mode);
 File my_open_index_in_data_dir(PSI_file_key key, const char *name, int mode,
                                myf flags, int *open_mode);

@@ -183,6 +183,23 @@ my_bool my_is_table_path(const char *unique_name, const char *name)
 }
 
 
+/**
+  Name by which to open the index file of an open table again
+
+  @param unique_name  of the file
+  @param name         by which the table was opened
+
+  @return name, if it is relative to the data directory and says the same: so
+          the file is found though somebody moved the data directory since the
+          server was started. unique_name otherwise. Open it following no link.
+*/
+
+const char *my_reopen_name(const char *unique_name, const char *name)
+{
+  return my_is_table_path(unique_name, name) ? name : unique_name;
+}
+
+
 #ifdef HAVE_OPEN_PARENT_DIR_NOSYMLINKS
 /*
   TRUE if the name is absolute, or relative to the working directory with './'
