@@ -22,6 +22,15 @@
 #endif
 
 /*
+  Where my_open_nosymlinks() can't refuse a link in the name of a directory the
+  server has to resolve every name. So it has on macOS, for which 'T1.MYI' may be
+  't1.MYI'.
+*/
+#if defined(HAVE_OPEN_PARENT_DIR_NOSYMLINKS) && !defined(__APPLE__)
+#define NAMES_ARE_UNIQUE
+#endif
+
+/*
   Real name of the data directory with a '/' at its end, and its length. Set
   once, before other threads are started. Empty if my_table_path_init() was
   not called: so it is in stand-alone tools, which resolve every name.
@@ -58,8 +67,7 @@ static my_bool openat2_works(void)
   To be called after the server has changed to its data directory, and before
   it opens tables in several threads. It does not change the directory again.
 
-  Where my_open_nosymlinks() can't refuse a link in the name of a directory
-  nothing is remembered, and every name is resolved.
+  Without NAMES_ARE_UNIQUE nothing is remembered, and every name is resolved.
 
   It also finds out whether openat2() works. A filter of system calls may fail
   it with any error, which must not be mistaken for an error of the file, and
@@ -73,7 +81,7 @@ void my_table_path_init(void)
   const char *wanted= getenv("MARIADB_OPENAT2");
   openat2_missing= (wanted && !strcmp(wanted, "0")) || !openat2_works();
 #endif
-#ifdef HAVE_OPEN_PARENT_DIR_NOSYMLINKS
+#ifdef NAMES_ARE_UNIQUE
   data_dir_length= 0;
   if (getcwd(data_dir, sizeof(data_dir) - 1) && data_dir[0] == '/')
     data_dir_length= (size_t) (strend(data_dir) - data_dir);
@@ -291,7 +299,8 @@ static int link_refused(int fd)
 
   @return file descriptor, or -1 and errno: ENOTDIR if a directory of the name
           is a symbolic link, ELOOP if the file is, ENOENT if the name has not
-          the right form, else as of open()
+          the right form, else as of open(). Of a relative name it may be ELOOP
+          in either case: the caller resolves the name then.
 */
 
 int my_open_nosymlinks(const char *name, int flags, int mode)
@@ -324,6 +333,9 @@ int my_open_nosymlinks(const char *name, int flags, int mode)
                                  MY_MEMORY_ORDER_RELAXED);
       break;
     case ELOOP:                 /* Tells not if it is a directory or the file */
+      if (name[0] == '.')
+        return -1;
+      break;
     case EPERM:                                 /* A filter of system calls */
     case EINVAL:
     case EAGAIN:
