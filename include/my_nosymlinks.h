@@ -37,6 +37,7 @@ void my_table_path_init(void);
 char *my_table_file_name(char *to, const char *name, const char *ext,
                          uint flag);
 my_bool my_table_path(char *to, const char *name);
+int my_realpath_of_dir(char *to, const char *dir);
 my_bool my_is_table_path(const char *unique_name, const char *name);
 const char *my_reopen_name(const char *unique_name, const char *name);
 int my_open_nosymlinks(const char *name, int flags, int mode);

@@ -10,9 +10,11 @@
 #include <my_atomic.h>
 #include <my_nosymlinks.h>
 #include <mysql/psi/mysql_file.h>
+#ifndef _WIN32
+#include <unistd.h>
+#endif
 #ifdef __linux__
 #include <sys/syscall.h>
-#include <unistd.h>
 #if defined(SYS_openat2) && defined(__has_include)
 #if __has_include(<linux/openat2.h>)
 #include <linux/openat2.h>
@@ -175,6 +177,37 @@ my_bool my_table_path(char *to, const char *name)
   memcpy(to, data_dir, data_dir_length);
   strmov(to + data_dir_length, name + 2);
   return TRUE;
+}
+
+
+/**
+  Resolve the name of a directory, as my_realpath() does
+
+  One of the form './database/' costs one system call, whatever the name of the
+  data directory. The performance schema does this for each file that it sees
+  opened.
+*/
+
+int my_realpath_of_dir(char *to, const char *dir)
+{
+#ifdef NAMES_ARE_UNIQUE
+  const char *slash;
+  char name[FN_REFLEN], c;
+  size_t length;
+  if (data_dir_length && dir[0] == '.' && dir[1] == '/' && dir[2] != '.' &&
+      (slash= strchr(dir + 2, '/')) && slash != dir + 2 && !slash[1] &&
+      data_dir_length + (length= (size_t) (slash - dir)) < FN_REFLEN)
+  {
+    strmake(name, dir, length);
+    if (readlink(name, &c, 1) < 0 && errno == EINVAL)   /* It is no link */
+    {
+      memcpy(to, data_dir, data_dir_length);
+      strmov(to + data_dir_length, name + 2);
+      return 0;
+    }
+  }
+#endif
+  return my_realpath(to, dir, MYF(0));
 }
 
 
