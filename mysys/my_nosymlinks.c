@@ -42,11 +42,12 @@ static size_t data_dir_length;
 
 #ifdef HAVE_OPENAT2
 /*
-  Set when the kernel (before 5.6) has no openat2(), or a filter of system calls
-  refuses it. Written before other threads are started, or by one that finds out
-  with ENOSYS.
+  Whether the kernel (from 5.6 on) has openat2() and no filter of system calls
+  refuses it. Stand-alone tools find out with the first file, the server before
+  it starts other threads.
 */
-static int32 openat2_missing;
+enum { OPENAT2_UNKNOWN, OPENAT2_WORKS, OPENAT2_MISSING };
+static int32 openat2_state;
 
 static my_bool openat2_works(void)
 {
@@ -59,6 +60,21 @@ static my_bool openat2_works(void)
     return FALSE;
   close(fd);
   return TRUE;
+}
+
+
+static my_bool use_openat2(void)
+{
+  int32 state= my_atomic_load32_explicit(&openat2_state,
+                                         MY_MEMORY_ORDER_RELAXED);
+  if (unlikely(state == OPENAT2_UNKNOWN))
+  {
+    const char *wanted= getenv("MARIADB_OPENAT2");
+    state= (wanted && !strcmp(wanted, "0")) || !openat2_works() ?
+      OPENAT2_MISSING : OPENAT2_WORKS;
+    my_atomic_store32_explicit(&openat2_state, state, MY_MEMORY_ORDER_RELAXED);
+  }
+  return state == OPENAT2_WORKS;
 }
 #endif
 
@@ -80,8 +96,8 @@ static my_bool openat2_works(void)
 void my_table_path_init(void)
 {
 #ifdef HAVE_OPENAT2
-  const char *wanted= getenv("MARIADB_OPENAT2");
-  openat2_missing= (wanted && !strcmp(wanted, "0")) || !openat2_works();
+  openat2_state= OPENAT2_UNKNOWN;
+  (void) use_openat2();
 #endif
 #ifdef NAMES_ARE_UNIQUE
   data_dir_length= 0;
@@ -346,8 +362,7 @@ int my_open_nosymlinks(const char *name, int flags, int mode)
   DBUG_EXECUTE_IF("open_nosymlinks_no_descriptors",
                   { errno= EMFILE; return -1; });
 #ifdef HAVE_OPENAT2
-  if (!(flags & O_CREAT) && !DBUG_IF("openat2_missing") &&
-      !my_atomic_load32_explicit(&openat2_missing, MY_MEMORY_ORDER_RELAXED))
+  if (!(flags & O_CREAT) && !DBUG_IF("openat2_missing") && use_openat2())
   {
     int fd;
     struct open_how how;
@@ -362,7 +377,7 @@ int my_open_nosymlinks(const char *name, int flags, int mode)
       return fd;
     switch (errno) {
     case ENOSYS:
-      my_atomic_store32_explicit(&openat2_missing, 1,
+      my_atomic_store32_explicit(&openat2_state, OPENAT2_MISSING,
                                  MY_MEMORY_ORDER_RELAXED);
       break;
     case ELOOP:                 /* Tells not if it is a directory or the file */
