@@ -86,15 +86,8 @@ class Worker(stress.KeepingWorker):
                 [f"FLUSH TABLES {table} WITH READ LOCK", "UNLOCK TABLES"]])
         if choice < 0.90:
             engine = ENGINES[number]
-            away = f"away{self.number}"
             return "ddl", rng.choice([
-                [f"CREATE OR REPLACE TABLE {table} " + columns(engine)],
-                [f"DROP TABLE IF EXISTS {table}",
-                 f"CREATE TABLE IF NOT EXISTS {table} " + columns(engine)],
-                [f"RENAME TABLE {table} TO {away}, {away} TO {table}"],
-                [f"RENAME TABLE kept{number} TO {away}, "
-                 f"{away} TO kept{number}"],
-                [f"TRUNCATE TABLE {table}"],
+                *self.ddl(table, f"kept{number}", columns(engine)),
                 [f"ALTER TABLE {table} FORCE"],
                 [f"ALTER TABLE {table} DISABLE KEYS",
                  f"ALTER TABLE {table} ENABLE KEYS"]])

@@ -95,14 +95,8 @@ class Worker(stress.KeepingWorker):
             if "PAGE_C" in definition(number):
                 return "read", [f"SELECT COUNT(*) FROM {table}"]
             return "import", lambda client: self.import_copy(client, table)
-        away = f"away{self.number}"
         return "ddl", rng.choice([
-            [f"CREATE OR REPLACE TABLE {table} " + definition(number)],
-            [f"DROP TABLE IF EXISTS {table}",
-             f"CREATE TABLE IF NOT EXISTS {table} " + definition(number)],
-            [f"RENAME TABLE {table} TO {away}, {away} TO {table}"],
-            [f"RENAME TABLE {kept} TO {away}, {away} TO {kept}"],
-            [f"TRUNCATE TABLE {table}"],
+            *self.ddl(table, kept, definition(number)),
             [f"ALTER TABLE {rng.choice([table, kept])} FORCE"],
             [f"ALTER TABLE {table} FORCE, ALGORITHM=COPY"],
             [f"INSERT INTO {table} (who, b) SELECT who, b FROM {kept}"],

@@ -176,6 +176,18 @@ class KeepingWorker(threading.Thread):
             self.kept[number] += rows == [["1"]]
         return "keep", insert
 
+    def ddl(self, table, kept, columns):
+        """Lists of statements that create a table anew, empty it, or rename it or
+        one with kept rows there and back."""
+        away = f"away{self.number}"
+        return [
+            [f"CREATE OR REPLACE TABLE {table} " + columns],
+            [f"DROP TABLE IF EXISTS {table}",
+             f"CREATE TABLE IF NOT EXISTS {table} " + columns],
+            [f"RENAME TABLE {table} TO {away}, {away} TO {table}"],
+            [f"RENAME TABLE {kept} TO {away}, {away} TO {kept}"],
+            [f"TRUNCATE TABLE {table}"]]
+
     def run(self):
         client = Client(self.args, database=self.database)
         try:
