@@ -133,6 +133,8 @@ if(PROJECT_IS_TOP_LEVEL)
   # Functions and lines, which stacks in gdb and perf consist of, but no types
   # and local variables: a sixth of the compiler's time
   add_compile_options($<$<CONFIG:RelWithDebInfo>:-g1>)
+  # No macros, which MariaDB's -ggdb3 adds to each object
+  add_compile_options($<$<CONFIG:Debug>:-g2>)
   # All targets are known at the end of the topmost directory
   cmake_language(DEFER DIRECTORY ${CMAKE_SOURCE_DIR} CALL quick_build)
 endif()
