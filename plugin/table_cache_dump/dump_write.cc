@@ -87,6 +87,10 @@ static bool add_rest(Collected *all)
   string (FEDERATED, FEDERATEDX, and some tables of CONNECT and SPIDER), its
   partitions may have one (all of SPIDER), or it is in storage that replicas share
   (S3, with its default settings).
+
+  A thread that opens a partitioned table lends the share the connection string
+  of one partition after the other, without a lock. So of such a table this
+  reads what its definition says, which does not change.
 */
 
 static bool is_elsewhere(const TABLE_SHARE *share)
@@ -94,12 +98,19 @@ static bool is_elsewhere(const TABLE_SHARE *share)
   const handlerton *engine= share->db_type();
 #ifdef WITH_PARTITION_STORAGE_ENGINE
   if (share->default_part_plugin)
+  {
     engine= plugin_hton(share->default_part_plugin);
+    if (share->partition_info_str &&
+        strstr(share->partition_info_str, "CONNECTION = "))
+      return true;
+  }
+  else
 #endif
-  return share->connect_string.length ||
-         (engine && engine->flags & (HTON_CAN_READ_CONNECT_STRING_IN_PARTITION |
-                                     HTON_IGNORE_UPDATES |
-                                     HTON_TABLE_MAY_NOT_EXIST_ON_SLAVE));
+  if (share->connect_string.length)
+    return true;
+  return engine && engine->flags & (HTON_CAN_READ_CONNECT_STRING_IN_PARTITION |
+                                    HTON_IGNORE_UPDATES |
+                                    HTON_TABLE_MAY_NOT_EXIST_ON_SLAVE);
 }
 
 

@@ -120,17 +120,24 @@ void let_others() noexcept
 
 } // namespace
 
+/** @return the number of tables that may stay in the cache: a word that SET
+GLOBAL changes without a lock; the next round takes the new one */
+static ulint max_definitions() noexcept
+{
+#ifdef MYSQL_DYNAMIC_PLUGIN
+  return 400;
+#else
+  extern ulong tdc_size;        /* table_definition_cache */
+  return tdc_size;
+#endif
+}
+
 /** Evict unused, unlocked tables from table_LRU.
 @param half whether to consider half the tables only (instead of all)
 @return number of tables evicted */
 ulint dict_sys_t::evict_table_LRU(bool half) noexcept
 {
-#ifdef MYSQL_DYNAMIC_PLUGIN
-  constexpr ulint max_tables= 400;
-#else
-  extern ulong tdc_size;        /* table_definition_cache */
-  const ulint max_tables= tdc_size;
-#endif
+  const ulint max_tables= max_definitions();
   /* Mostly there is nothing to do, and so nobody to be stopped */
   freeze(SRW_LOCK_CALL);
   const bool fits= UT_LIST_GET_LEN(table_LRU) <= max_tables;
