@@ -8,7 +8,8 @@ others, and a view over a join. Every row has one writer, which counts its
 value up and notes in shared memory what is committed, after the server has
 said so. A reader looks up what is noted for the rows that it is going to
 read, reads them, through the cache more often than not, and compares: what it
-gets may be newer than what it has looked up, never older.
+gets may be newer than what it has looked up, never older. Some readers take
+their time with results of many packets.
 
 One more session disturbs them: it defragments, resets, resizes, disables and
 enables the cache, alters tables, drops and creates databases.
@@ -254,6 +255,54 @@ class Reader:
             return None
 
 
+class SlowReader:
+    """
+    Reads results of many packets, and takes its time: the server waits in the
+    middle of one, be it from the cache or on its way into it. Now and then it
+    goes away without reading the rest.
+    """
+
+    PAD = 20000
+
+    def __init__(self, args, notes, number):
+        self.args, self.notes = args, notes
+        self.session = connect(args)
+        self.rnd = random.Random("%d/slow reader %d" % (args.seed, number))
+        self.done = 0
+
+    def step(self):
+        rnd = self.rnd
+        table = rnd.choice(("p", "m", "i"))
+        sql = ("SELECT k, v, REPEAT(CHAR(65+v%%26),%d) FROM %s WHERE %d "
+               "ORDER BY k" % (self.PAD, table, rnd.randrange(1, 6)))
+        known = [self.notes.get(table, row) for row in range(ROWS)]
+        try:
+            if self.done % 20 == 0:
+                self.session.query("SET query_cache_type=1")
+            self.session.send(sql)
+            time.sleep(rnd.random() * 0.1)
+            self.done += 1
+            if rnd.randrange(10) == 0:
+                self.session.close()
+                self.session = connect(self.args)
+                return None
+            got = self.session.result()
+        except wire.Error as error:
+            if error.code not in (1924, 1925, 1412, 1615, 1213, 1205):
+                raise
+            return None
+        if len(got) != ROWS:
+            return "%s: %d rows" % (sql, len(got))
+        for row, (_, value, pad) in enumerate(got):
+            value = int(value)
+            if value < known[row]:
+                return ("%s: row %d has %d, but %d was committed before" %
+                        (sql, row, value, known[row]))
+            if pad != bytes((65 + value % 26,)) * self.PAD:
+                return "%s: row %d is damaged" % (sql, row)
+        return None
+
+
 class Disturber:
     def __init__(self, args):
         self.session = connect(args)
@@ -316,6 +365,7 @@ def run(args, session, result, problems):
     half = args.connections // 2
     crew = [(Writer, (args, notes, i, half)) for i in range(half)]
     crew += [(Reader, (args, notes, i)) for i in range(half)]
+    crew += [(SlowReader, (args, notes, i)) for i in range(args.slow)]
     if not args.calm:
         crew.append((Disturber, (args,)))
     jobs = []
@@ -362,6 +412,8 @@ def main():
                            user=pwd.getpwuid(os.geteuid()).pw_name)
     parser.add_argument("--pause", type=float, default=0.1,
                         help="seconds at most between a writer's changes")
+    parser.add_argument("--slow", type=int, default=4,
+                        help="readers of long results that take their time")
     parser.add_argument("--calm", action="store_true",
                         help="without the disturbing session")
     args = parser.parse_args()

@@ -619,10 +619,17 @@ static bool slice_is_over(uint step, ulonglong deadline)
 }
 
 
-/** Be the only one to do some maintenance; waits as for the cache's lock do. */
+/**
+  Be the only one to do some maintenance; waits as for the cache's lock do.
+
+  Who need not wait has no stage: MariaDB shows one for a flush, that of the
+  cache's lock, and perfschema.stage_mdl_global counts them.
+*/
 
 static void lock_maintenance(THD *thd, mysql_mutex_t *mutex)
 {
+  if (!mysql_mutex_trylock(mutex))
+    return;
   Query_cache_wait_state wait_state(thd, __func__, __FILE__, __LINE__);
   mysql_mutex_lock(mutex);
 }
