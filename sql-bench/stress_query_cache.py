@@ -242,12 +242,15 @@ class Reader:
                 return self._read(
                     "SELECT v FROM p WHERE 1%s ORDER BY k" % text,
                     [("p", r) for r in range(ROWS)])
-            # A transaction; after its first SELECT the snapshot stays
+            # A transaction; after its first SELECT the snapshot stays. So it
+            # has to end though the SELECT fails (a lock wait timeout ends the
+            # statement only): the SELECTs to come would be in it
             self.session.query("BEGIN")
-            error = self._read("SELECT v FROM i WHERE k=%d%s" % (row, text),
-                               [("i", row)])
-            self.session.query("COMMIT")
-            return error
+            try:
+                return self._read("SELECT v FROM i WHERE k=%d%s" % (row, text),
+                                  [("i", row)])
+            finally:
+                self.session.query("COMMIT")
         except wire.Error as error:
             # The cache may be disabled just now; tables may be altered
             if error.code not in (1924, 1925, 1412, 1615, 1213, 1205):
