@@ -144,6 +144,24 @@ choose_ccache_directory()
   fi
 }
 
+# check_room TARGET: fail if a build from nothing would fill the disk.  What one
+# takes was measured, with the sources and some for ccache
+check_room()
+{
+  local variant type need free
+  IFS=- read -r variant type _ <<< "$1"
+  case $type in
+    release) need=2800 ;;
+    debug|asan|tsan|ubsan) need=5200 ;;
+    *) return 0 ;;
+  esac
+  [ ! -e "$trees/$variant/$type/build.ninja" ] || return 0
+  free=$(df -Pm "$trees" | awk 'NR == 2 { print $4 }')
+  [ "$free" -ge "$need" ] ||
+    fail "the $type build needs $need MiB, and $trees has $free;" \
+         "make room there"
+}
+
 # make_targets TARGET...: run targets of CMakeLists.txt
 make_targets()
 {
@@ -158,6 +176,7 @@ make_targets()
   # How far a build is, and how long the rest may take
   export NINJA_STATUS=${NINJA_STATUS-'[%p, %e s, %f of %t] '}
   for target in "$@"; do
+    check_room "$target"
     run_job cmake --build "$trees/cmake" --target "$target" ||
       fail "target $target failed; see above"
   done
