@@ -204,7 +204,11 @@ bool fil_lru_t::sync(fil_node_t *node) noexcept
   const uint8_t use= node->clock.watch();
   mysql_mutex_unlock(&fil_system.mutex);
   fil_n_pending_tablespace_flushes++;
+  /* A task that waits for the disk must not keep the thread pool from running those
+  that complete the reads and writes of others. */
+  tpool::tpool_wait_begin();
   os_file_flush(node->handle);
+  tpool::tpool_wait_end();
   fil_n_pending_tablespace_flushes--;
 #ifdef ENABLED_DEBUG_SYNC
   if (THD *thd= current_thd)
