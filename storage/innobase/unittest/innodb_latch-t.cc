@@ -3,10 +3,13 @@
 /*
   Threads that wait for a latch (sync/srw_lock.cc): they sleep, and each is woken.
 
-  First, threads that wait for a shared latch while it goes from one exclusive owner to
-  the next: how often they give up the CPU must not depend on how long the second one
-  keeps it.  Then random operations on one latch by many threads: two that exclude each
-  other never meet, and as the test ends, no thread was forgotten.
+  1. Readers wait while the latch goes from one exclusive owner to the next.  How often
+     they give up the CPU must not depend on how long the second one keeps it.
+  2. A few threads, one operation each, begin at the same moment, thousands of times: with
+     so few, no later operation wakes a thread that was forgotten.  A thread that sleeps
+     for ever ends the test by SIGALRM.  Those that exclude each other never meet.
+
+  Each for a latch that spins before it sleeps, and for one that does not.
 */
 
 #include <thread>
@@ -14,6 +17,7 @@
 #include <my_global.h>
 #include <my_sys.h>
 #include <sys/resource.h>
+#include <unistd.h>
 #include "tap.h"
 #include "sux_lock.h"
 
@@ -21,7 +25,6 @@ ulong srv_n_spin_wait_rounds= 30;
 uint srv_spin_wait_delay= 4;
 
 static constexpr unsigned WAITERS= 16;
-static srw_lock_low latch;
 
 /** @return how often the process has given up the CPU by itself */
 static long switches()
@@ -38,23 +41,27 @@ static void sleep_ms(unsigned ms)
 
 /** Let threads wait for a shared latch that two threads own exclusively, one after
 the other.
+@param waiting  how many still wait when the second one has it
 @return voluntary context switches while the second one has it */
-static long handed_over()
+template<bool spinloop> static long handed_over(unsigned &waiting)
 {
-  std::atomic<unsigned> begun{0};
+  static ssux_lock_impl<spinloop> latch;
+  std::atomic<unsigned> begun{0}, admitted{0};
   std::atomic<long> during{0};
 
+  latch.init();
   latch.wr_lock();
   std::vector<std::thread> threads;
   for (unsigned i= WAITERS; i--; )
     threads.emplace_back([&]
-    { begun++; latch.rd_lock(); latch.rd_unlock(); });
+    { begun++; latch.rd_lock(); admitted++; latch.rd_unlock(); });
   threads.emplace_back([&]
   {
     while (begun < WAITERS)
       sleep_ms(1);
     begun++;
     latch.wr_lock();
+    waiting= WAITERS - admitted;
     const long before= switches();
     sleep_ms(200);
     during= switches() - before;
@@ -66,83 +73,148 @@ static long handed_over()
   latch.wr_unlock();
   for (auto &thread : threads)
     thread.join();
+  latch.destroy();
   return during;
 }
 
-static std::atomic<unsigned> readers, updaters, writers;
-static std::atomic<unsigned> met;
-
-static void enter(std::atomic<unsigned> &mine, bool alone, bool no_update)
+/** One latch that threads use once in each round */
+template<bool spinloop> class rounds
 {
-  mine++;
-  if ((alone && (readers + updaters + writers != 1)) ||
-      (!alone && writers) || (no_update && updaters != 1))
-    met++;
-}
+  static constexpr unsigned THREADS= 5, ROUNDS= 5000;
+  /* init() relies on zeros */
+  ssux_lock_impl<spinloop> latch{};
+  std::atomic<unsigned> readers{0}, updaters{0}, writers{0};
+  std::atomic<unsigned> arrived{0}, round{0};
 
-static void random_operations(unsigned seed)
-{
-  for (unsigned i= 20000; i--; )
+  /** Keep the latch until others have come and sleep, or nearly so */
+  static void let_others_come()
   {
-    seed= seed * 1103515245 + 12345;
-    switch (seed >> 16 & 7) {
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
+
+  void shared()
+  {
+    readers++;
+    if (writers)
+      met++;
+    let_others_come();
+    readers--;
+  }
+  void update()
+  {
+    if (updaters++ || writers)
+      met++;
+    let_others_come();
+    updaters--;
+  }
+  void exclusive()
+  {
+    if (writers++ || readers || updaters)
+      met++;
+    let_others_come();
+    writers--;
+  }
+
+  void operation(unsigned which)
+  {
+    switch (which) {
     case 0:
       latch.wr_lock();
-      enter(writers, true, false);
-      writers--;
+      exclusive();
       latch.wr_unlock();
       break;
     case 1:
       latch.u_lock();
-      enter(updaters, false, true);
-      updaters--;
+      update();
       latch.u_wr_upgrade();
-      enter(writers, true, false);
-      writers--;
+      exclusive();
       latch.wr_u_downgrade();
-      enter(updaters, false, true);
-      if (seed >> 24 & 1)
-        std::this_thread::yield();
-      updaters--;
+      update();
       latch.u_unlock();
+      break;
+    case 2:
+      latch.wr_lock();
+      exclusive();
+      latch.wr_u_downgrade();
+      latch.u_rd_downgrade();
+      shared();
+      latch.rd_unlock();
+      break;
+    case 3:
+      if (!latch.wr_lock_try())
+        break;
+      exclusive();
+      latch.wr_unlock();
       break;
     default:
       latch.rd_lock();
-      enter(readers, false, false);
-      if (!(seed >> 24 & 15))
-        std::this_thread::yield();
-      readers--;
+      shared();
       latch.rd_unlock();
     }
   }
+
+  void work(unsigned seed)
+  {
+    for (unsigned n= 1; n <= ROUNDS; n++)
+    {
+      if (++arrived == THREADS)
+      {
+        arrived= 0;
+        alarm(600);
+        round= n;
+      }
+      else
+        while (round < n)
+          std::this_thread::yield();
+      seed= seed * 1103515245 + 12345;
+      operation(seed >> 16 & 7);
+    }
+  }
+
+public:
+  std::atomic<unsigned> met{0};
+  bool vacant_at_the_end= false;
+
+  rounds()
+  {
+    latch.init();
+    std::vector<std::thread> threads;
+    for (unsigned i= 0; i < THREADS; i++)
+      threads.emplace_back([this, i]{ work(i + 1); });
+    for (auto &thread : threads)
+      thread.join();
+    alarm(0);
+    vacant_at_the_end= !latch.is_locked_or_waiting();
+    latch.destroy();
+  }
+};
+
+template<bool spinloop> static void test(const char *name)
+{
+  /* The second owner may get the latch when all readers have had it.  Such a round
+  says nothing, so there are several. */
+  long most= -1;
+  for (unsigned i= 0; i < 100 && (i < 5 || most < 0); i++)
+  {
+    unsigned waiting= 0;
+    const long during= handed_over<spinloop>(waiting);
+    if (waiting >= WAITERS / 2 && during > most)
+      most= during;
+  }
+  ok(most >= 0 && most < 50L * WAITERS, "%s: waiting readers sleep (%ld switches)",
+     name, most);
+
+  rounds<spinloop> used;
+  ok(!used.met, "%s: exclusion", name);
+  ok(used.vacant_at_the_end, "%s: nobody holds or waits at the end", name);
 }
 
 int main(int, char **argv)
 {
   MY_INIT(argv[0]);
-  plan(3);
-  latch.init();
-
-  /* The second owner may get the latch when all readers have had it.  Then nobody
-  waits, and the round says nothing; so there are several. */
-  long most= 0;
-  for (unsigned i= 10; i--; )
-  {
-    const long during= handed_over();
-    if (during > most)
-      most= during;
-  }
-  ok(most < 50L * WAITERS, "waiting readers sleep (%ld switches)", most);
-
-  std::vector<std::thread> threads;
-  for (unsigned i= 0; i < WAITERS; i++)
-    threads.emplace_back(random_operations, i);
-  for (auto &thread : threads)
-    thread.join();
-  ok(met == 0, "exclusion");
-  ok(!latch.is_locked_or_waiting(), "each thread was woken");
-
-  latch.destroy();
+  plan(6);
+  test<false>("sleeps at once");
+  test<true>("spins first");
   my_end(0);
   return exit_status();
 }
