@@ -248,7 +248,7 @@ def dump_once(options, variant, engine):
         def beside(name, command):
             load = Load(server, [Random(seed, working_set)
                                  for seed in range(8)], options.think / 1000)
-            begin = time.monotonic()
+            begin, used = time.monotonic(), server.cpu_seconds()
             if command:
                 subprocess.run([str(tools / command[0]), "--no-defaults",
                                 f"--socket={server.socket}", *command[1:]],
@@ -256,6 +256,7 @@ def dump_once(options, variant, engine):
             else:
                 time.sleep(options.seconds)
             took = time.monotonic() - begin
+            used = server.cpu_seconds() - used
             answers = load.finish()
             seconds = max(answer[2] for answer in answers)
             misses = sum(answer[3][0] for answer in answers)
@@ -264,6 +265,9 @@ def dump_once(options, variant, engine):
             report(measured="dump", variant=variant, engine=engine, beside=name,
                    seconds=round(took, 1),
                    rate=round(sum(a[1] for a in answers) / seconds),
+                   # With what it did for the dump or check
+                   server_cpu_us=round(1e6 * used /
+                                       sum(a[1] for a in answers), 1),
                    reopened_per_table_and_minute=round(
                        misses / len(working_set) / (seconds / 60), 3),
                    reopened=misses, definitions_read_again=definitions,
