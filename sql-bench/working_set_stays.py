@@ -246,8 +246,10 @@ def dump_once(options, variant, engine):
         tools = pathlib.Path(options.patched).resolve() / "release/client"
 
         def beside(name, command):
-            load = Load(server, [Random(seed, working_set)
-                                 for seed in range(8)], options.think / 1000)
+            load = Load(server, [
+                Random(seed, working_set[seed::8] if options.own
+                       else working_set) for seed in range(8)],
+                options.think / 1000)
             begin, used = time.monotonic(), server.cpu_seconds()
             if command:
                 subprocess.run([str(tools / command[0]), "--no-defaults",
@@ -430,6 +432,9 @@ def main():
     parser.add_argument("--dump-options", default="")
     parser.add_argument("--think", type=float, default=0, metavar="MS",
                         help="of a client between two statements, in dump")
+    parser.add_argument("--own", action="store_true",
+                        help="dump: each client has an eighth of the working "
+                        "set for itself, so no two need a table at once")
     parser.add_argument("--short", action="store_true",
                         help="restart: with the page cache warm only")
     options = parser.parse_args()
