@@ -452,7 +452,8 @@ static uint free_tables(TDC_element *element)
   @param element  is protected against removal
   @param scan     if it was to be the first to be evicted, let it be that again
                   when it is released; TC_SCAN_AND_HOLD: leave the last one, if
-                  there is room for another: to open it would evict one
+                  there is room for another, or if opening it evicts one that a
+                  scan has opened
 
   @return NULL if none is free
 */
@@ -460,7 +461,8 @@ static uint free_tables(TDC_element *element)
 TABLE *tc_acquire_table(THD *thd, TDC_element *element, Tc_scan scan)
 {
   if (unlikely(scan == TC_SCAN_AND_HOLD) && !element->only_scanned &&
-      tc_records() < tc_size && free_tables(element) == 1)
+      (tc_records() < tc_size || tc.has_evict_first()) &&
+      free_tables(element) == 1)
     return NULL;
   TABLE *table= tc.acquire(free_half(element), thd);
   if (table)

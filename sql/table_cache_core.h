@@ -817,6 +817,22 @@ public:
   static bool was_evict_first(Object *object)
   { return !(A::stamp(object) & ORDINARY); }
 
+  /**
+    Is there a free object that was released as EVICT_FIRST? Then evict() takes that.
+
+    Locks nothing, and reads one number for each shard. It is a guess: a bound may
+    be that of an object which has been acquired since.
+  */
+  bool has_evict_first() const
+  {
+    for (uint i= 0; i < n_shards; i++)
+    {
+      if (bounds[i].load(std::memory_order_relaxed) < ORDINARY)
+        return true;
+    }
+    return false;
+  }
+
 
   /**
     Give back an object.

@@ -506,10 +506,12 @@ static void first_to_be_evicted_is_first()
     test_cpu= i % 2;
     f.release(object[i], i == 2 ? Core::EVICT_FIRST : Core::NEWEST);
   }
+  ok(f.core.has_evict_first(), "one is the first to be evicted");
   f.limit= 3;
   Test_object *victim= f.core.evict(&f.user, f.limit);
   ok(victim == object[2], "what is released as first to be evicted is");
   f.close(victim);
+  ok(!f.core.has_evict_first(), "then none is");
   f.limit= 4;
   victim= f.open(2);
   f.release(victim, Core::EVICT_FIRST);
