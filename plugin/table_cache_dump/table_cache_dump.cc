@@ -208,9 +208,11 @@ static bool start_load(bool at_startup)
   mysql_mutex_lock(&mutex);
   const bool ends= abort_load;
   mysql_mutex_unlock(&mutex);
-  /* More than half of the CPUs would be felt: on two of them, four threads made the
-  99th percentile of the users' latency 6.6 times what it is later, one thread 3.7
-  times, and the rate was back as soon. */
+  /*
+    With more than half of the CPUs it would disturb the users. On two CPUs, four
+    threads made the 99th percentile of their latency 6.6 times what it is
+    otherwise, one thread 3.7 times.
+  */
   const uint at_most= MY_MAX(my_getncpus() / 2, 1);
   if (load.start(&dump, MY_MIN(MY_MIN(load_threads, at_most),
                                Load::MAX_THREADS), ends))
