@@ -69,7 +69,7 @@ public:
                      size_t *total_blocks)
     : m_free_memory(free_memory), m_free_blocks(free_blocks),
       m_total_blocks(total_blocks), m_first(nullptr), m_length(0),
-      m_min_block(0), m_cursor(nullptr)
+      m_min_block(0), m_cursor(nullptr), m_gap(nullptr)
   {}
 
   /** Make the area one free block. */
@@ -83,7 +83,7 @@ public:
     m_first= static_cast<Block*>(area);
     m_length= length;
     m_min_block= min_block;
-    m_cursor= nullptr;
+    m_cursor= m_gap= nullptr;
     m_first->length= length;
     m_first->pnext= m_first->pprev= m_first;
     m_first->mark_free();
@@ -223,6 +223,9 @@ public:
   */
   Block *cursor() const { return m_cursor; }
   void set_cursor(Block *block) { m_cursor= block; }
+  /* Another one, for a used block that is going to be part of a free one */
+  Block *gap() const { return m_gap; }
+  void set_gap(Block *block) { m_gap= block; }
 
   Block *first() const { return m_first; }
   size_t length() const { return m_length; }
@@ -391,13 +394,15 @@ private:
     other->pnext->pprev= block;
     if (m_cursor == other)
       m_cursor= block;
+    if (m_gap == other)
+      m_gap= block;
     --*m_total_blocks;
   }
 
   size_t *const m_free_memory, *const m_free_blocks, *const m_total_blocks;
   Block *m_first;                       /* the block at the area's start */
   size_t m_length, m_min_block;
-  Block *m_cursor;
+  Block *m_cursor, *m_gap;
   ulonglong m_first_level;              /* bit i: m_second_level[i] != 0 */
   ulonglong m_second_level[FIRST_LEVELS];/* bit j: m_heads[i][j] != 0 */
   Block *m_heads[FIRST_LEVELS][SUBCLASSES];

@@ -10,7 +10,9 @@
   The idea. A table that has cached results is a TABLE block, and every query
   block has a node in the list of each of its tables' blocks. To invalidate a
   table is to mark its block dead and to take it out of the hash of tables
-  (kill_table()): a few steps, whatever the number of results. From then on
+  (kill_table()): a few steps, whatever the number of results. To invalidate
+  all is to begin a new epoch: a table is live if it has the number of the
+  current one. From then on
 
   - no result of a query in the dead block's list is served: whoever finds a
     query asks is_dead(), which looks at the blocks of all its tables;
@@ -27,8 +29,7 @@
   tables_blocks      Live tables that can be found in the hash 'tables'. No
                      order. A block has at least one query, but for the moment
                      in which its first one is being registered.
-  dead_tables        Dead tables, in no hash, oldest first, but that those
-                     whose queries are in use go to the end.
+  dead_tables        Dead tables, in no hash, youngest first.
   (no list)          Tables that belong to one query (insert_table() with hash
                      == false: partitions). They cannot be found, so they
                      cannot be killed; the table that they are a part of can.
@@ -37,18 +38,30 @@
   incomplete_blocks  Queries whose result is being written, live and dead.
   queries            Hash of all these. Of queries with the same text at most
                      one is in it: a dead one makes way for a new one
-                     (make_way()), and is 'unhashed' from then on.
+                     (make_way()).
+  (no list)          Orphans: dead queries in use. See below.
   queries_in_cache   Counts the queries whose first table is live. That is all
                      live ones, and those of the dead that died by another
                      table, until they are reclaimed.
-  retired            See below. Protected by structure_guard_mutex.
+  dead_queries       Counts the others in the lists.
 
-  A query block's own lock (Query_cache_query::lock) is held for reading while
-  its result is being sent to a client, and for writing while a piece of its
-  result is being copied, both without the cache's lock. A client may be slow.
-  So nothing here waits for it while having the cache's lock: a query that
-  cannot be locked at once is passed over. Stock MariaDB waited, and with it
-  everybody.
+  Who uses a result without the cache's lock pins it (Query_cache_pins): a
+  statement while the result is being sent to its client, which may be slow,
+  and the one that writes it while it copies a piece. Pins are set with the
+  cache's lock and removed without it. Nothing here waits for one. What is
+  live and pinned is passed over. What is dead and pinned becomes an orphan
+  (detach()): it leaves all lists at once, and who removes its last pin frees
+  its memory.
+
+  The memory of the whole cache, the area, has pins, too: one of the cache
+  itself, and one with each pin of a result in it. Resizing and disabling give
+  the area up with all that is in it, after telling the writers of incomplete
+  results, as many as there are connections at most (give_up_area()). Who
+  removes its last pin frees it. So for a moment there are two areas, of
+  which the new one has not been touched yet. There are never more: where a
+  client keeps a given-up area, and another one keeps the next, a resize waits
+  for one of them, without any lock (wait_for_readers()). If there is not enough
+  memory for two, a resize waits in the same way until there is none.
 
   Why never a stale row. Register, find, kill are all done with the cache's
   lock, so they have an order. A result can be served only between its
@@ -64,45 +77,37 @@
   Slices. Whatever may take long is cut into slices, during each of which the
   lock is held for at most SLICE (RECLAIM_SLICE by the thread), followed by a
   pause in which the lock is free for others: without the pause they would not
-  get it, because they have to be woken up first. The threads that reclaim:
+  get it, because they have to be woken up first. Those who reclaim:
 
-  - the writer itself, up to AT_ONCE queries, so that after small
-    invalidations nothing is left behind;
+  - the statement that invalidates, up to AT_ONCE of its own queries, so that
+    after small invalidations nothing is left behind;
   - who needs memory: before a live query is evicted, dead ones are freed;
   - the thread of reclaim_loop(), woken by want_reclaim() when the lock is
-    released with something left.
+    released with something left. It is there for all that see the memory:
+    without it Qcache_free_memory would not come back, and each statement that
+    stores a result would pay for what others have invalidated.
 
-  FLUSH QUERY CACHE (pack_in_slices()) and RESET QUERY CACHE
-  (invalidate_all()) work in slices, too; the latter returns when what was
-  there is freed, but for results that are being sent. FLUSH QUERY CACHE moves
-  neither queries in use nor tables with more than PACK_TABLE_QUERIES queries,
-  each of which points to its table.
+  Eviction goes by size, not by the clock: make_room() frees the least
+  recently used query and then its physical neighbours, until the gap
+  suffices. An allocation does that for VICTIMS queries at most, and until it
+  has evicted EVICT_LENGTH bytes, or as many as it wants if that is more. A long
+  packet is stored in pieces of INSERT_PIECE bytes, between which the lock is
+  free.
 
-  Resizing and disabling. retire() puts the whole area with its queries into
-  the list 'retired', which is nobody's cache any more, in the time that it
-  takes to tell the writers of incomplete results, as many as there are
-  connections at most. What is left to do is to destroy the queries' locks,
-  which has to wait for those who still read, and to free the area;
-  free_retired() does that without the cache's lock, one thread for each area. So for a moment there are two areas, of which the new one
-  has not been touched yet. resize() itself frees up to RETIRED_AT_ONCE
-  queries and leaves the rest to the thread. Only if there is too little memory
-  for the new area does it free all of the old one before, as it always did, or
-  wait, with the cache's lock, until those who are freeing it have done so: they
-  need no other lock than structure_guard_mutex for that.
+  FLUSH QUERY CACHE (pack_in_slices()) moves neither queries in use nor tables
+  with more than PACK_TABLE_QUERIES queries, each of which points to its table.
 
   Locks, in order: LOCK_pack or LOCK_database, the cache's lock,
   structure_guard_mutex. Nobody has both of the first two.
 
   Costs that remain, all with the lock: the end of a result copies up to
   FIT_LENGTH bytes, FLUSH QUERY CACHE results of up to PACK_LENGTH; a query with
-  many tables (partitions) or many blocks of result is freed as a whole, except
-  that reclaim() cuts the latter; INFORMATION_SCHEMA.QUERY_CACHE_INFO is read as
-  a whole.
+  many tables (partitions) or many blocks of result is freed as a whole;
+  INFORMATION_SCHEMA.QUERY_CACHE_INFO is read as a whole.
 */
 
 #include "debug_sync.h"
 #include "log.h"                                // sql_print_warning
-#include <atomic>
 
 /* All times in nanoseconds */
 /* The lock is held by one slice of maintenance work that a statement asks for */
@@ -115,17 +120,14 @@ static constexpr ulonglong SLICE= 500000;
 static constexpr ulonglong RECLAIM_SLICE= 100000;
 /* The shortest pause between two slices, as long again as the slice took */
 static constexpr ulonglong PAUSE= 200000;
-/* Before looking again at dead queries all of which are in use */
-static constexpr ulonglong PINNED_PAUSE= 50000000;
+static constexpr ulonglong LONGEST_PAUSE= 50000000;
 /* What an invalidating statement frees of what it has invalidated */
 static constexpr uint AT_ONCE= 64;
 static constexpr ulonglong AT_ONCE_TIME= 200000;
-/* An allocation may evict that many, and more until the time is up */
-static constexpr uint EVICT_AT_LEAST= 64;
-static constexpr uint EVICT_STEP= 4;
-static constexpr ulonglong EVICT_TIME= 1000000;
-/* Queries in use to pass over in search of one that is not */
-static constexpr uint PINNED_TRIES= 16;
+/* So many queries does an allocation evict for their age, with neighbours */
+static constexpr uint VICTIMS= 64;
+/* And so many bytes, enough for each piece of a packet */
+static constexpr size_t EVICT_LENGTH= VICTIMS * Query_cache::INSERT_PIECE;
 /*
   FLUSH QUERY CACHE: tables with more queries and blocks that are longer are
   not moved, longer results not joined
@@ -134,26 +136,16 @@ static constexpr int32 PACK_TABLE_QUERIES= 1000;
 static constexpr size_t PACK_LENGTH= 1 << 20;
 /* A finished result is moved to a tighter gap if it is not longer */
 static constexpr size_t FIT_LENGTH= 64 << 10;
-/* What resize() frees itself of the old area */
-static constexpr uint RETIRED_AT_ONCE= 1000;
 
-/*
-  A resize() waits for the areas that the thread is freeing. Written, and waited
-  for, under structure_guard_mutex. One flag is enough: who waits has the
-  cache's lock.
-*/
-static std::atomic<bool> retired_awaited;
-static mysql_cond_t COND_retired;
+/* In Query_cache_pins::count: who removes the last pin frees the query */
+static constexpr uint32 ORPHAN= 1U << 31;
+static_assert(sizeof(Query_cache_pins) <= sizeof(mysql_rwlock_t),
+              "pins take the place of a lock");
 
-/** An area that is no longer the cache's */
-struct Query_cache_retired
-{
-  Query_cache_retired *next;
-  uchar *cache;
-  size_t length;
-  bool in_hand;                         /* somebody is freeing it */
-  Query_cache_block *queries;           /* circular, their locks still exist */
-};
+static PSI_stage_info stage_waiting_for_query_cache_readers=
+{ 0, "Waiting for readers of the query cache", 0 };
+static PSI_stage_info stage_waiting_for_query_cache_maintenance=
+{ 0, "Waiting for maintenance of the query cache", 0 };
 
 
 /* The block of which this is the type dependent header */
@@ -166,22 +158,169 @@ static inline Query_cache_block *block_of(Query_cache_table *table)
 
 
 /*****************************************************************************
+  Pins
+*****************************************************************************/
+
+/** The memory of a cache, and of one that is no longer, as long as it is used */
+struct Query_cache_area
+{
+  ulonglong number;                     /* Constant. No other area has it */
+  uchar *memory;                        /* Constant */
+  size_t length;                        /* Constant */
+  /*
+    The cache's pin, and one with each pin of a result. While the cache has
+    its pin, pins are added with its lock; they are removed without it.
+  */
+  std::atomic<uint32> pins;
+};
+
+
+/**
+  Get the memory of a cache that is being made.
+
+  @return whether there is not so much
+*/
+
+bool Query_cache::get_area(size_t length)
+{
+  static ulonglong areas;                       // of the cache's lock
+  no_memory= true;
+  DBUG_EXECUTE_IF("query_cache_one_area", if (given_up_areas) return true;);
+  if (!(area= new (std::nothrow) Query_cache_area))
+    return true;
+  if (!(cache= (uchar*) my_malloc_lock(length, MYF(0))))
+  {
+    delete area;
+    area= nullptr;
+    return true;
+  }
+  area->number= ++areas;
+  area->memory= cache;
+  area->length= length;
+  area->pins= 1;
+  no_memory= false;
+  return false;
+}
+
+
+/** Remove a pin of an area. The last one takes it. */
+
+void Query_cache::unpin_area(Query_cache_area *old)
+{
+  if (!old || old->pins.fetch_sub(1, std::memory_order_acq_rel) != 1)
+    return;
+#if defined(DBUG_OFF) && defined(HAVE_MADVISE) &&  defined(MADV_DODUMP)
+  (void) madvise(old->memory, old->length, MADV_DODUMP);
+#endif
+  /* Free blocks in it are out of bounds for AddressSanitizer */
+  MEM_MAKE_ADDRESSABLE(old->memory, old->length);
+  my_free(old->memory);
+  given_up_memory-= old->length;
+  given_up_areas--;
+  delete old;
+}
+
+
+/** With the cache's lock: use this query's result without it from now on. */
+
+void Query_cache_query::pin()
+{
+  DBUG_ASSERT(!(pins.count & ORPHAN));
+  pins.area->pins.fetch_add(1, std::memory_order_relaxed);
+  pins.count.fetch_add(1, std::memory_order_relaxed);
+}
+
+
+/**
+  Use it no longer. The thread may have the cache's lock or not; if so, the query
+  is none that was made an orphan since it was pinned, as that needs the lock.
+
+  While the thread waits for the cache's lock, it has no pin of the area: who
+  has the lock may be waiting for that.
+*/
+
+void Query_cache_query::unpin()
+{
+  Query_cache_area *area= pins.area;
+  const ulonglong number= area->number;
+  Query_cache_block *orphan=
+    pins.count.fetch_sub(1, std::memory_order_acq_rel) == (ORPHAN | 1) ?
+    pins.block : nullptr;
+  query_cache.unpin_area(area);
+  if (orphan)
+    query_cache.free_orphan(orphan, number);
+}
+
+
+/*
+  The names that the rest of the query cache has for it. Only the statement that
+  writes a result pins it while it is incomplete, and only those that read it
+  do so when it is complete.
+*/
+
+void Query_cache_query::lock_writing()
+{
+  DBUG_ASSERT(!is_pinned());
+  pin();
+}
+
+void Query_cache_query::lock_reading() { pin(); }
+void Query_cache_query::unlock_writing() { unpin(); }
+void Query_cache_query::unlock_reading() { unpin(); }
+
+
+void Query_cache_query::init_n_lock()
+{
+  res= 0; wri= 0; len= 0; ready= 0; registered= 0; hit_count= 0;
+  pins.count= 0;
+  pins.area= query_cache.area;
+  pins.block= nullptr;
+  pins.alive_at= 0;
+  pin();
+}
+
+
+/** With the cache's lock: nobody uses the query but the caller, maybe. */
+
+void Query_cache_query::unlock_n_destroy()
+{
+  DBUG_ASSERT(pins.count <= 1);
+  if (pins.count)
+    query_cache.unpin_area(pins.area);          // not the last pin
+  pins.count= 0;
+}
+
+
+/*****************************************************************************
   Dead or alive
 *****************************************************************************/
+
+bool Query_cache::is_live(Query_cache_table *table)
+{
+  return table->epoch == epoch;
+}
+
 
 /**
   Whether a table of the query has been invalidated since the query was
   registered.
+
+  A query may have thousands of tables (partitions). They are looked at again
+  only if something was invalidated since.
 */
 
 bool Query_cache::is_dead(Query_cache_block *query_block)
 {
+  Query_cache_pins *pins= &query_block->query()->pins;
+  if (pins->alive_at == changes)
+    return false;
   Query_cache_block_table *node= query_block->table(0);
   for (TABLE_COUNTER_TYPE i= 0; i < query_block->n_tables; i++, node++)
   {
-    if (node->parent->dead)
+    if (!is_live(node->parent))
       return true;
   }
+  pins->alive_at= changes;
   return false;
 }
 
@@ -190,27 +329,36 @@ bool Query_cache::is_dead(Query_cache_block *query_block)
   Invalidate a table: put all its results out of reach.
 
   While locked: mark, unhash, move to dead_tables.
+
+  @return number of its queries
 */
 
-void Query_cache::kill_table(Query_cache_block *table_block)
+uint Query_cache::kill_table(Query_cache_block *table_block)
 {
   Query_cache_table *table= table_block->table();
-  DBUG_ASSERT(table->is_hashed() && !table->dead);
+  DBUG_ASSERT(table->is_hashed() && is_live(table));
 
   my_hash_delete(&tables, (uchar*) table_block);
-  table->set_hashed(0);
-  table->dead= 1;
+  table->epoch= 0;
+  changes++;
   double_linked_list_exclude(table_block, &tables_blocks);
   double_linked_list_simple_include(table_block, &dead_tables);
+  dead_tables= table_block;                     // the list is a ring
   queries_in_cache-= table->m_first_in_count;
+  dead_queries+= table->m_first_in_count;
+  return (uint) table->m_cached_query_count;
 }
 
 
-/** What a statement frees itself of what it has invalidated. */
+/**
+  What a statement frees itself of what it has invalidated, which comes first.
 
-void Query_cache::reclaim_at_once()
+  @param own number of queries that it has invalidated
+*/
+
+void Query_cache::reclaim_at_once(uint own)
 {
-  reclaim(AT_ONCE, my_interval_timer() + AT_ONCE_TIME);
+  reclaim(MY_MIN(own, AT_ONCE), my_interval_timer() + AT_ONCE_TIME);
 }
 
 
@@ -234,15 +382,7 @@ Query_cache_block *Query_cache::make_way(Query_cache_block *query_block)
 {
   if (!query_block || !is_dead(query_block))
     return query_block;
-  Query_cache_query *query= query_block->query();
-  if (query->try_lock_writing())
-    free_query(query_block);
-  else
-  {
-    /* It is being sent, or its writer does not know yet */
-    my_hash_delete(&queries, (uchar*) query_block);
-    query->unhashed= 1;
-  }
+  bury(query_block);
   return nullptr;
 }
 
@@ -258,12 +398,52 @@ Query_cache_block *Query_cache::live_query(Query_cache_tls *tls)
   Query_cache_block *query_block= tls->first_query_block;
   if (!query_block || (!is_disabled() && !is_dead(query_block)))
     return query_block;
-  /* Without the cache's lock nobody but the writer, that is us, has this one */
-  mysql_rwlock_wrlock(&query_block->query()->lock);
   free_query(query_block);
   DBUG_ASSERT(!tls->first_query_block);
   return nullptr;
 }
+
+
+/** The query has all its tables. From now on it can be found dead. */
+
+void Query_cache::query_registered(Query_cache_block *query_block)
+{
+  double_linked_list_simple_include(query_block, &incomplete_blocks);
+  query_block->query()->registered= 1;
+}
+
+
+/**
+  The query does not get all its tables. Called before it leaves those that it
+  has.
+
+  If one of its tables was killed during the registration and is its first one,
+  then kill_table() has moved the query from queries_in_cache to dead_queries.
+  store_query() does not add it to the former now, so take it out of both.
+
+  @param last the table that it has or has not got, the one behind those it has
+*/
+
+void Query_cache::registration_failed(Query_cache_block *query_block,
+                                      Query_cache_block_table *last)
+{
+  Query_cache_block_table *first= query_block->table(0);
+  if ((first != last || first->parent) && !is_live(first->parent))
+  {
+    queries_in_cache++;
+    dead_queries--;
+  }
+}
+
+
+#ifndef DBUG_OFF
+/** For tests: the first table of a query that is being registered is killed */
+
+void Query_cache::fail_registration(Query_cache_block *query_block)
+{
+  kill_table(block_of(query_block->table(0)->parent));
+}
+#endif
 
 
 /** The result is complete: from now on the query can be evicted. */
@@ -281,30 +461,63 @@ void Query_cache::query_complete(Query_cache_block *query_block)
 *****************************************************************************/
 
 /**
-  Remove a query from the hash and the cache.
-
-  @param query_block locked for writing; the lock is destroyed
+  Free a query that nobody has pinned but the caller, maybe.
 */
 
 void Query_cache::free_query(Query_cache_block *query_block)
 {
   DBUG_ENTER("Query_cache::free_query");
-  if (!query_block->query()->unhashed)
-    my_hash_delete(&queries, (uchar*) query_block);
+  detach(query_block);
+  query_block->query()->unlock_n_destroy();
   free_query_internal(query_block);
   DBUG_VOID_RETURN;
 }
 
 
-void Query_cache::free_query_internal(Query_cache_block *query_block)
+/**
+  Free a dead query, or let those who use it do that.
+*/
+
+void Query_cache::bury(Query_cache_block *query_block)
+{
+  Query_cache_pins *pins= &query_block->query()->pins;
+  detach(query_block);
+  pins->block= query_block;
+  if (!pins->count.fetch_or(ORPHAN, std::memory_order_acq_rel))
+    free_query_internal(query_block);
+}
+
+
+/**
+  Free a query that was in use when it was buried. The caller has removed its
+  last pin, and has no pin of its area.
+
+  @param number of the area: the query is gone if that is no longer the cache's
+*/
+
+void Query_cache::free_orphan(Query_cache_block *query_block, ulonglong number)
+{
+  lock_slice(current_thd);
+  if (area && area->number == number)
+    free_query_internal(query_block);
+  unlock();
+}
+
+
+/** Remove a query from the hash, from all lists, and from its writer. */
+
+void Query_cache::detach(Query_cache_block *query_block)
 {
   Query_cache_query *query= query_block->query();
   Query_cache_block_table *node= query_block->table(0);
-  DBUG_ENTER("Query_cache::free_query_internal");
+  DBUG_ENTER("Query_cache::detach");
+  DBUG_ASSERT(query->registered);
 
-  if (!node->parent->dead)
-    queries_in_cache--;                 // kill_table() has not done it
-
+  my_hash_delete(&queries, (uchar*) query_block);
+  if (is_live(node->parent))
+    queries_in_cache--;
+  else
+    dead_queries--;
   if (query->writer())
   {
     query->writer()->first_query_block= NULL;
@@ -316,26 +529,29 @@ void Query_cache::free_query_internal(Query_cache_block *query_block)
                              &queries_blocks : &incomplete_blocks);
   for (TABLE_COUNTER_TYPE i= 0; i < query_block->n_tables; i++)
     unlink_table(node++);
-
-  Query_cache_block *result= query->result();
-  if (!result || result->type != Query_cache_block::RESULT)
+  if (!query->is_results_ready())
   {
     refused++;                          // it was never complete
     inserts--;
   }
-  if (result)
+  DBUG_VOID_RETURN;
+}
+
+
+/** Free the memory of a query that is in no list. */
+
+void Query_cache::free_query_internal(Query_cache_block *query_block)
+{
+  if (Query_cache_block *first= query_block->query()->result())
   {
-    Query_cache_block *block= result, *next;
+    Query_cache_block *block= first, *next;
     do
     {
       next= block->next;
       free_memory_block(block);
-    } while ((block= next) != result);
+    } while ((block= next) != first);
   }
-
-  query->unlock_n_destroy();
   free_memory_block(query_block);
-  DBUG_VOID_RETURN;
 }
 
 
@@ -360,11 +576,12 @@ void Query_cache::unlink_table(Query_cache_block_table *node)
     DBUG_ASSERT(!table->m_cached_query_count && !table->m_first_in_count);
     if (table->is_hashed())
     {
-      my_hash_delete(&tables, (uchar*) table_block);
-      double_linked_list_exclude(table_block, &tables_blocks);
+      const bool live= is_live(table);
+      if (live)
+        my_hash_delete(&tables, (uchar*) table_block);
+      double_linked_list_exclude(table_block,
+                                 live ? &tables_blocks : &dead_tables);
     }
-    else if (table->dead)
-      double_linked_list_exclude(table_block, &dead_tables);
     free_memory_block(table_block);
   }
   DBUG_VOID_RETURN;
@@ -372,51 +589,22 @@ void Query_cache::unlink_table(Query_cache_block_table *node)
 
 
 /**
-  Evict the query that was used longest ago.
+  The query that was used longest ago, or nullptr if there is none to evict.
 
   One that is in use is in use now. So it goes to the end, where it would be
-  if its client had not been so slow.
-
-  @return whether there was none to evict
+  if its client had not been so slow. There are no more of them than pins.
 */
 
-my_bool Query_cache::free_old_query()
+Query_cache_block *Query_cache::oldest_query()
 {
-  DBUG_ENTER("Query_cache::free_old_query");
-  for (uint i= 0; i < PINNED_TRIES && queries_blocks; i++)
+  for (uint32 i= area->pins; i && queries_blocks; i--)
   {
     Query_cache_block *query_block= queries_blocks;
-    if (query_block->query()->try_lock_writing())
-    {
-      if (!is_dead(query_block))
-        lowmem_prunes++;
-      free_query(query_block);
-      DBUG_RETURN(0);
-    }
+    if (!query_block->query()->is_pinned())
+      return query_block;
     queries_blocks= query_block->next;  // the list is a ring
   }
-  DBUG_RETURN(1);
-}
-
-
-/**
-  Shorten a long result to one block.
-
-  @return whether that was done within the time
-*/
-
-bool Query_cache::trim_results(Query_cache_query *query, ulonglong deadline)
-{
-  Query_cache_block *first= query->result();
-  for (uint i= 1; first && first->next != first; i++)
-  {
-    Query_cache_block *block= first->next;
-    double_linked_list_exclude(block, &first);
-    free_memory_block(block);
-    if (i % 64 == 0 && my_interval_timer() >= deadline)
-      return false;
-  }
-  return true;
+  return nullptr;
 }
 
 
@@ -425,41 +613,22 @@ bool Query_cache::trim_results(Query_cache_query *query, ulonglong deadline)
 
   @param max_queries as many at most
   @param deadline    and not much longer than until then
-  @return number of steps taken; 0 if nothing is dead, or all of that is in use
+  @return number of steps taken; 0 if nothing is dead
 */
 
 uint Query_cache::reclaim(uint max_queries, ulonglong deadline)
 {
-  uint freed= 0, pinned= 0, steps= 0;
+  uint freed= 0;
   DBUG_EXECUTE_IF("query_cache_keep_dead", return 0;);
 
-  while (dead_tables && freed < max_queries && pinned < PINNED_TRIES)
+  while (dead_tables && freed < max_queries)
   {
-    Query_cache_block *table_block= dead_tables;
-    Query_cache_block_table *root= table_block->table(0), *node= root->next;
-    Query_cache_block *query_block= node->block();
-    if (query_block->query()->try_lock_writing())
-    {
-      if (!trim_results(query_block->query(), deadline))
-      {
-        mysql_rwlock_unlock(&query_block->query()->lock);
-        return freed + 1;
-      }
-      free_query(query_block);
-      freed++;
-    }
-    else
-    {
-      /* Behind all others, its table too: the next ones may be free */
-      pinned++;
-      root->next= node->next;
-      root->next->prev= root;
-      node->prev= root->prev;
-      node->next= root;
-      node->prev->next= root->prev= node;
-      dead_tables= table_block->next;
-    }
-    if (++steps % 8 == 0 && my_interval_timer() >= deadline)
+    Query_cache_block *query_block= dead_tables->table(0)->next->block();
+    /* The statement that registers it has killed one of its tables */
+    if (!query_block->query()->registered)
+      break;
+    bury(query_block);
+    if (++freed % 8 == 0 && my_interval_timer() >= deadline)
       break;
   }
   return freed;
@@ -471,7 +640,74 @@ uint Query_cache::reclaim(uint max_queries, ulonglong deadline)
 *****************************************************************************/
 
 /**
+  The query to free if a block is to go, or nullptr if it has to stay.
+*/
+
+Query_cache_block *Query_cache::evictable(Query_cache_block *block)
+{
+  switch (block->type) {
+  case Query_cache_block::QUERY:
+    break;
+  case Query_cache_block::TABLE:
+    /* The last query takes its table along */
+    if (block->table()->m_cached_query_count != 1)
+      return nullptr;
+    block= block->table(0)->next->block();
+    break;
+  case Query_cache_block::RESULT:
+  case Query_cache_block::RES_CONT:
+  case Query_cache_block::RES_BEG:
+  case Query_cache_block::RES_INCOMPLETE:
+    block= block->result()->parent();
+    break;
+  default:
+    return nullptr;
+  }
+  Query_cache_query *query= block->query();
+  return query->is_results_ready() && !query->is_pinned() ? block : nullptr;
+}
+
+
+/**
+  Evict the query that was used longest ago, and its physical neighbours until
+  there is a gap of a given length, or what is next to it has to stay.
+
+  So what is evicted is about as much as is wanted. To evict by age alone would
+  throw away much more until two neighbours happen to be among it.
+
+  @return bytes that it has evicted; 0 if there was nothing to evict
+*/
+
+size_t Query_cache::make_room(size_t length)
+{
+  const size_t free_before= free_memory;
+  Query_cache_block *query_block= oldest_query();
+  if (!query_block)
+    return 0;
+  memory->set_gap(query_block->query()->result());
+  do
+  {
+    if (!is_dead(query_block))
+      lowmem_prunes++;
+    free_query(query_block);
+    Query_cache_block *gap= memory->gap();
+    if (gap->length >= length)
+      break;
+    query_block= gap->pnext == first_block ? nullptr : evictable(gap->pnext);
+    if (!query_block && gap != first_block)
+      query_block= evictable(gap->pprev);
+  } while (query_block);
+  memory->set_gap(nullptr);
+  return free_memory - free_before;
+}
+
+
+/**
   Take memory, if need be from the dead, then from the least recently used.
+
+  Of these it evicts EVICT_LENGTH bytes, or as many as are wanted if that is
+  more, and the rest of one gap. Where that does not suffice, as what lies
+  between has to stay, more would not be likely to.
 
   @param len      length of the block
   @param not_less whether a shorter one will not do
@@ -482,23 +718,28 @@ Query_cache_block *
 Query_cache::allocate_block(size_t len, my_bool not_less, size_t min)
 {
   Query_cache_block *block;
-  ulonglong deadline= 0;
-  uint freed= 0;
+  uint dead= VICTIMS, victims= VICTIMS;
   DBUG_ENTER("Query_cache::allocate_block");
 
   if (len >= MY_MIN(query_cache_size, query_cache_limit))
     DBUG_RETURN(0);               // in any case we don't have such a block
 
+  const size_t length= ALIGN_SIZE(not_less ? len : MY_MIN(len, min));
+  const size_t enough= MY_MAX(EVICT_LENGTH, length);
+  size_t evicted= 0;
   while (!(block= memory->allocate(len, not_less, min)))
   {
-    if (!deadline)
-      deadline= my_interval_timer() + EVICT_TIME;
-    else if (freed >= EVICT_AT_LEAST && my_interval_timer() >= deadline)
+    if (dead && reclaim(1, ULONGLONG_MAX))
+    {
+      dead--;
+      continue;
+    }
+    if (!victims-- || evicted >= enough)
       break;
-    uint dead= dead_tables ? reclaim(EVICT_STEP, deadline) : 0;
-    if (!dead && free_old_query())
+    const size_t room= make_room(length);
+    if (!room)
       break;
-    freed+= MY_MAX(dead, 1);
+    evicted+= room;
   }
   DBUG_RETURN(block);
 }
@@ -620,7 +861,7 @@ static bool slice_is_over(uint step, ulonglong deadline)
 
 
 /**
-  Be the only one to do some maintenance; waits as for the cache's lock do.
+  Be the only one to do some maintenance.
 
   Who need not wait has no stage: MariaDB shows one for a flush, that of the
   cache's lock, and perfschema.stage_mdl_global counts them.
@@ -630,8 +871,11 @@ static void lock_maintenance(THD *thd, mysql_mutex_t *mutex)
 {
   if (!mysql_mutex_trylock(mutex))
     return;
-  Query_cache_wait_state wait_state(thd, __func__, __FILE__, __LINE__);
+  PSI_stage_info old_stage= { 0, NULL, 0 };
+  thd->backup_stage(&old_stage);
+  THD_STAGE_INFO(thd, stage_waiting_for_query_cache_maintenance);
   mysql_mutex_lock(mutex);
+  THD_STAGE_INFO(thd, old_stage);
 }
 
 
@@ -641,12 +885,13 @@ static void lock_maintenance(THD *thd, mysql_mutex_t *mutex)
   The ring of live tables is turned once, so that a step is to look at its
   root and to turn it by one. Nobody else turns it, or relies on where it
   begins, meanwhile: that is what LOCK_database is for. What others do in the
-  pauses does not matter: new tables come in behind us, and if some go away we
-  meet some twice.
+  pauses does not matter: new tables come in behind us, and if some go away, or
+  all, we meet some twice.
 */
 
 void Query_cache::invalidate_database(THD *thd, const char *db)
 {
+  uint own= 0;
   DBUG_ENTER("Query_cache::invalidate_database");
   lock_maintenance(thd, &LOCK_database);
   lock(thd);
@@ -660,14 +905,14 @@ void Query_cache::invalidate_database(THD *thd, const char *db)
       tables_blocks= table_block->next;
       left--;
       if (!strcmp(table_block->table()->db(), db))
-        kill_table(table_block);
+        own+= kill_table(table_block);
       if (slice_is_over(i, deadline))
         break;
     }
     if (!left || !tables_blocks || !next_slice(thd))
       break;
   }
-  reclaim_at_once();
+  reclaim_at_once(own);
   unlock();
   mysql_mutex_unlock(&LOCK_database);
   DBUG_VOID_RETURN;
@@ -675,19 +920,14 @@ void Query_cache::invalidate_database(THD *thd, const char *db)
 
 
 /**
-  RESET QUERY CACHE, FLUSH TABLES, SET GLOBAL ft_boolean_syntax
-
-  The tables to kill are those at the root of the ring: as many as there were
-  at first. New ones come in behind them, as nobody turns the ring meanwhile.
-  LOCK_database is kept until they are dead, not until they are freed.
+  RESET QUERY CACHE, FLUSH TABLES, SET GLOBAL ft_boolean_syntax: all tables die
+  at once, as a new epoch begins. What is freed later nobody has to wait for.
 */
 
 void Query_cache::invalidate_all()
 {
   THD *thd= current_thd;
   DBUG_ENTER("Query_cache::invalidate_all");
-  bool killing= true;                           // and having LOCK_database
-  lock_maintenance(thd, &LOCK_database);
   lock_slice(thd);
 #ifdef ENABLED_DEBUG_SYNC
   if (thd)
@@ -695,35 +935,23 @@ void Query_cache::invalidate_all()
 #endif
   if (query_cache_size)
   {
-    ulong left= tables.records;
-    size_t to_free= queries.records;
-    do
+    if (!++epoch)
+      epoch= 1;                         // 0 is that of killed tables
+    changes++;
+    my_hash_reset(&tables);
+    if (tables_blocks)
     {
-      const ulonglong deadline= my_interval_timer() + SLICE;
-      for (uint i= 1; left && tables_blocks; i++)
-      {
-        kill_table(tables_blocks);
-        left--;
-        if (slice_is_over(i, deadline))
-          break;
-      }
-      if (tables_blocks && left)
-        continue;
-      left= 0;
-      if (killing)
-        mysql_mutex_unlock(&LOCK_database);
-      killing= false;
-      const size_t before= queries.records;
-      if (!reclaim(UINT_MAX, deadline) || !dead_tables ||
-          to_free <= before - queries.records)
-        break;
-      to_free-= before - queries.records;
-    } while (next_slice(thd));
+      if (dead_tables)
+        double_linked_list_join(dead_tables, tables_blocks);
+      dead_tables= tables_blocks;
+      tables_blocks= nullptr;
+    }
+    dead_queries+= queries_in_cache;
+    queries_in_cache= 0;
+    reclaim_at_once(AT_ONCE);
   }
   DBUG_EXECUTE("check_querycache", check_integrity(1););
   unlock();
-  if (killing)
-    mysql_mutex_unlock(&LOCK_database);
   DBUG_VOID_RETURN;
 }
 
@@ -735,8 +963,7 @@ void Query_cache::invalidate_all()
 /**
   Whether the defragmentation has to leave a block where it is.
 
-  If not, it can be moved without waiting: whoever wants to lock its query has
-  to have the cache's lock first, and we have that.
+  If not, nobody can use it before it is moved: that needs the cache's lock.
 */
 
 bool Query_cache::is_pinned(Query_cache_block *block)
@@ -749,11 +976,9 @@ bool Query_cache::is_pinned(Query_cache_block *block)
       One that is not in the hash is dead, or a partition. A table may have the
       key of the latter, and move_by_type() would take it out of the hash.
     */
-    return !block->table()->is_hashed() ||
+    return !block->table()->is_hashed() || !is_live(block->table()) ||
       block->table()->m_cached_query_count > PACK_TABLE_QUERIES;
   case Query_cache_block::QUERY:
-    if (is_dead(block))
-      return true;
     break;
   default:
     if (block->length > PACK_LENGTH)
@@ -761,10 +986,8 @@ bool Query_cache::is_pinned(Query_cache_block *block)
     block= block->result()->parent();
   }
   Query_cache_query *query= block->query();
-  if (query->writer() || !query->try_lock_writing())
-    return true;
-  mysql_rwlock_unlock(&query->lock);
-  return false;
+  /* An orphan has no tables any more to tell whether it is dead */
+  return query->writer() || query->is_pinned() || is_dead(block);
 }
 
 
@@ -885,12 +1108,10 @@ bool Query_cache::join_blocks(THD *thd, size_t join_limit, bool *moved)
       left--;
       join_cursor= query_block->next;
       if (query->length() > join_limit && query->length() <= PACK_LENGTH &&
-          query->result()->next != query->result() &&
-          query->try_lock_writing())
+          query->result()->next != query->result() && !query->is_pinned())
       {
         join_result(query_block);
         *moved= true;
-        mysql_rwlock_unlock(&query->lock);
       }
     } while (left && my_interval_timer() < deadline);
     if (left && !next_slice(thd))
@@ -931,17 +1152,18 @@ void Query_cache::pack_in_slices(THD *thd, size_t join_limit,
 *****************************************************************************/
 
 /**
-  Give up the area with all that is in it.
+  Give up the area with all that is in it, if there is one.
 
   With the cache's lock, or when nobody has it or can get it. The statements
-  that write results are told. Readers are not, they have their queries locked.
+  that write results are told. Who reads or copies has pinned the area.
 
-  @param guarded whether the caller has structure_guard_mutex
+  @return the area: the caller unpins it when it has no lock
 */
 
-void Query_cache::retire(bool guarded)
+Query_cache_area *Query_cache::give_up_area()
 {
-  DBUG_ENTER("Query_cache::retire");
+  Query_cache_area *old= area;
+  DBUG_ENTER("Query_cache::give_up_area");
   if (Query_cache_block *block= incomplete_blocks)
   {
     do
@@ -951,152 +1173,113 @@ void Query_cache::retire(bool guarded)
       query->writer(0);
       refused++;
     } while ((block= block->next) != incomplete_blocks);
-    if (queries_blocks)
-      double_linked_list_join(queries_blocks->prev, incomplete_blocks);
-    else
-      queries_blocks= incomplete_blocks;
   }
-  if (cache)
+  if (old)
   {
-    if (Query_cache_retired *old= new (std::nothrow) Query_cache_retired)
-    {
-      old->cache= cache;
-      old->length= query_cache_size + additional_data_size;
-      old->queries= queries_blocks;
-      old->in_hand= false;
-      if (!guarded)
-        mysql_mutex_lock(&structure_guard_mutex);
-      old->next= retired;
-      retired= old;
-      if (!guarded)
-        mysql_mutex_unlock(&structure_guard_mutex);
-    }
-    else
-    {
-      /* Its readers may go on with it, so nobody else frees it now */
-      sql_print_error("Out of memory: the %zu bytes of the old query cache "
-                      "are lost until the server ends",
-                      query_cache_size + additional_data_size);
-    }
+    given_up_areas++;
+    given_up_memory+= old->length;
     my_hash_free(&queries);
     my_hash_free(&tables);
     memory->set_cursor(nullptr);
   }
   make_disabled();
-  DBUG_VOID_RETURN;
+  DBUG_RETURN(old);
 }
 
 
 /**
-  Free what retire() has left.
+  Wait until only so many areas are in use. For a resize, with the cache's lock.
 
-  @param wait whether to go on until all is freed, waiting for readers and for
-              those who are freeing some of it. The caller has the cache's lock,
-              so nothing is retired meanwhile. Otherwise what takes longer is
-              left to reclaim_loop()
-  @return number of steps taken
+  It has LOCK_global_system_variables, which new connections need, so it
+  releases both meanwhile. At start there is nothing to wait for. If another
+  statement resizes or disables the cache meanwhile, or begins to, then that is
+  what counts: it came later.
 
-  An area stays in the list until it is freed. What is in hand belongs to the
-  thread that has it, but for its link, and those who hold the queries' locks.
+  @param number of the resize, as the caller has got it from 'settings'
+  @param areas  that may be in use: given up ones, and the cache's
+  @return whether the resize must not go on: for that, or as it was killed
 */
 
-uint Query_cache::free_retired(bool wait)
+bool Query_cache::wait_for_readers(ulonglong number, size_t areas)
 {
-  uint freed= 0;
-  DBUG_ENTER("Query_cache::free_retired");
-  mysql_mutex_lock(&structure_guard_mutex);
-  Query_cache_retired *old= retired;
-  while (old && (wait || freed < RETIRED_AT_ONCE))
+  THD *thd= current_thd;
+  PSI_stage_info old_stage= { 0, NULL, 0 };
+  bool too_many, waited= false;
+  while ((too_many= given_up_areas + (area && area->pins > 1) > areas) &&
+         settings == number && !thd->killed)
   {
-    if (old->in_hand)
-    {
-      if (wait)
-      {
-        retired_awaited= true;
-        mysql_cond_wait(&COND_retired, &structure_guard_mutex);
-        retired_awaited= false;
-      }
-      old= wait ? retired : old->next;
-      continue;
-    }
-    if (DBUG_IF("query_cache_hold_retired") && current_thd && !wait)
-    {
-      /* Leave it to the thread, see that it has it */
-      mysql_mutex_unlock(&structure_guard_mutex);
-      my_sleep(1000);
-      mysql_mutex_lock(&structure_guard_mutex);
-      old= retired;
-      if (old && old->in_hand)
-        break;
-      continue;
-    }
-    old->in_hand= true;
-    mysql_mutex_unlock(&structure_guard_mutex);
-    while (DBUG_IF("query_cache_hold_retired") && !current_thd &&
-           !retired_awaited && !reclaim_stop)
-      my_sleep(1000);
-
-    while (Query_cache_block *block= old->queries)
-    {
-      Query_cache_query *query= block->query();
-      if (wait)
-        mysql_rwlock_wrlock(&query->lock);
-      else if (freed >= RETIRED_AT_ONCE || !query->try_lock_writing())
-        break;
-      query->unlock_n_destroy();
-      double_linked_list_exclude(block, &old->queries);
-      freed++;
-    }
-    const bool empty= !old->queries;
-    if (empty)
-    {
-#if defined(DBUG_OFF) && defined(HAVE_MADVISE) &&  defined(MADV_DODUMP)
-      (void) madvise(old->cache, old->length, MADV_DODUMP);
-#endif
-      /* Free blocks in it are out of bounds for AddressSanitizer */
-      MEM_MAKE_ADDRESSABLE(old->cache, old->length);
-      my_free(old->cache);
-      freed++;
-    }
-
-    mysql_mutex_lock(&structure_guard_mutex);
-    Query_cache_retired *next= old->next;
-    if (empty)
-    {
-      Query_cache_retired **link= &retired;
-      while (*link != old)
-        link= &(*link)->next;
-      *link= next;
-      delete old;
-    }
-    else
-      old->in_hand= false;      // a reader is in the way, maybe not in the next
-    if (retired_awaited)
-      mysql_cond_signal(&COND_retired);
-    old= next;
+    unlock();
+    mysql_mutex_unlock(&LOCK_global_system_variables);
+    if (!waited)
+      thd->backup_stage(&old_stage);
+    waited= true;
+    THD_STAGE_INFO(thd, stage_waiting_for_query_cache_readers);
+    my_sleep(10000);
+    mysql_mutex_lock(&LOCK_global_system_variables);
+    /* Only a look, so nobody is to give up what he is doing */
+    lock_slice(thd);
+    DEBUG_SYNC(thd, "query_cache_resize_looks");
   }
-  if (retired && !reclaim_wanted)
-  {
-    reclaim_wanted= true;
-    mysql_cond_signal(&COND_reclaim);
-  }
-  mysql_mutex_unlock(&structure_guard_mutex);
-  DBUG_RETURN(freed);
+  if (waited)
+    THD_STAGE_INFO(thd, old_stage);
+  return too_many || settings != number;
 }
 
 
 /**
-  Second try of resize(), with the cache's lock: init_cache() has failed. There
-  may be too little memory for the old area and the new one, so wait until the
-  former is freed.
+  The work of resize(), with the cache's lock: give up the area and get one of
+  another size. There are not more than two areas with the new one, and if there
+  is too little memory for two, then there is only one. set_size becomes the
+  size of the cache, 0 if there is none.
+
+  @param      size   as the administrator wants it
+  @param[out] old    the caller unpins it when it has no lock
+  @param[out] killed whether it has given up as the statement was killed
+  @return whether it has given up while it waited for those who use an area
 */
 
-size_t Query_cache::init_without_retired(size_t size)
+bool Query_cache::replace_area(size_t size, Query_cache_area **old,
+                               bool *killed)
 {
-  DBUG_ENTER("Query_cache::init_without_retired");
-  free_retired(true);
+  const ulonglong number= ++settings;
+  size_t new_size;
+  DBUG_ENTER("Query_cache::replace_area");
+
+  if (size && wait_for_readers(number, 1))
+  {
+    *killed= settings == number;
+    DBUG_RETURN(true);
+  }
+  *old= give_up_area();
+  if (given_up_areas > 1)
+  {
+    /* Nobody uses it. The new one is to be the second, not the third */
+    unpin_area(*old);
+    *old= nullptr;
+  }
+  no_memory= false;
   query_cache_size= size;
-  DBUG_RETURN(init_cache());
+  new_size= init_cache();
+  if (no_memory)
+  {
+    /* Free the old one first. Others do without the cache meanwhile */
+    unpin_area(*old);
+    *old= nullptr;
+    if (wait_for_readers(number, 0))
+    {
+      *killed= settings == number;
+      if (m_cache_status == OK && !area)
+      {
+        m_cache_status= DISABLED;
+        set_size= 0;
+      }
+      DBUG_RETURN(true);
+    }
+    query_cache_size= size;
+    new_size= init_cache();
+  }
+  set_size= new_size;
+  DBUG_RETURN(false);
 }
 
 
@@ -1104,12 +1287,39 @@ size_t Query_cache::init_without_retired(size_t size)
   The thread
 *****************************************************************************/
 
+#ifdef HAVE_PSI_INTERFACE
+static PSI_mutex_key key_LOCK_pack, key_LOCK_database;
+static PSI_cond_key key_COND_reclaim;
+static PSI_thread_key key_thread_reclaim;
+static PSI_mutex_info reclaim_mutexes[]=
+{
+  { &key_LOCK_pack, "Query_cache::LOCK_pack", 0 },
+  { &key_LOCK_database, "Query_cache::LOCK_database", 0 }
+};
+static PSI_cond_info reclaim_conds[]=
+{{ &key_COND_reclaim, "Query_cache::COND_reclaim", 0 }};
+static PSI_thread_info reclaim_threads[]=
+{{ &key_thread_reclaim, "query_cache_reclaim", PSI_FLAG_GLOBAL }};
+#endif
+
+
 void Query_cache::init_reclaim()
 {
-  mysql_mutex_init(0, &LOCK_pack, MY_MUTEX_INIT_SLOW);
-  mysql_mutex_init(0, &LOCK_database, MY_MUTEX_INIT_SLOW);
-  mysql_cond_init(0, &COND_reclaim, NULL);
-  mysql_cond_init(0, &COND_retired, NULL);
+#ifdef HAVE_PSI_INTERFACE
+  PSI_stage_info *stages[]= { &stage_waiting_for_query_cache_readers,
+                              &stage_waiting_for_query_cache_maintenance };
+  mysql_mutex_register("sql", reclaim_mutexes,
+                       array_elements(reclaim_mutexes));
+  mysql_cond_register("sql", reclaim_conds, array_elements(reclaim_conds));
+  mysql_thread_register("sql", reclaim_threads,
+                        array_elements(reclaim_threads));
+  mysql_stage_register("sql", stages, array_elements(stages));
+#endif
+  mysql_mutex_init(key_LOCK_pack, &LOCK_pack, MY_MUTEX_INIT_SLOW);
+  mysql_mutex_init(key_LOCK_database, &LOCK_database, MY_MUTEX_INIT_SLOW);
+  mysql_cond_init(key_COND_reclaim, &COND_reclaim, NULL);
+  epoch= 1;
+  changes= 1;
 }
 
 
@@ -1118,7 +1328,7 @@ void Query_cache::init_reclaim()
 void Query_cache::want_reclaim()
 {
   /* Once is enough: the thread looks at the flag before it sleeps for long */
-  if ((dead_tables || retired) && !reclaim_wanted)
+  if (dead_tables && !reclaim_wanted)
   {
     reclaim_wanted= true;
     mysql_cond_signal(&COND_reclaim);
@@ -1127,7 +1337,7 @@ void Query_cache::want_reclaim()
 
 
 /**
-  Free what is dead, slice by slice, and what is retired.
+  Free what is dead, slice by slice.
 
   reclaim_wanted and reclaim_stop are protected by structure_guard_mutex.
 */
@@ -1145,15 +1355,17 @@ void Query_cache::reclaim_loop()
     reclaim_wanted= false;
     mysql_mutex_unlock(&structure_guard_mutex);
 
-    uint freed= free_retired(false);
-    lock_slice(NULL);
-    const ulonglong begin= my_interval_timer();
-    freed+= reclaim(UINT_MAX, begin + RECLAIM_SLICE);
-    unlock();
-    /* A slice may have been long by the clock, if the server was stopped */
-    const ulonglong took= my_interval_timer() - begin;
-    const ulonglong pause= freed ? MY_MIN(took, PINNED_PAUSE) + PAUSE
-                                 : PINNED_PAUSE;
+    ulonglong pause= LONGEST_PAUSE;
+    if (!DBUG_IF("query_cache_thread_rests"))
+    {
+      lock_slice(NULL);
+      const ulonglong begin= my_interval_timer();
+      const uint freed= reclaim(UINT_MAX, begin + RECLAIM_SLICE);
+      unlock();
+      /* A slice may have been long by the clock, if the server was stopped */
+      if (freed)
+        pause= MY_MIN(my_interval_timer() - begin, LONGEST_PAUSE) + PAUSE;
+    }
     /* Not a wait on a condition: that would go by the wall clock */
     my_sleep((ulong) (pause / 1000));
     mysql_mutex_lock(&structure_guard_mutex);
@@ -1183,7 +1395,7 @@ void Query_cache::start_reclaim_thread()
   if (m_cache_status == OK && !reclaim_thread_running)
   {
     reclaim_stop= false;
-    if (int error= mysql_thread_create(0, &reclaim_thread, NULL,
+    if (int error= mysql_thread_create(key_thread_reclaim, &reclaim_thread, NULL,
                                        reclaim_thread_start, NULL))
       sql_print_warning("Can't create query cache reclaim thread (errno: %d)",
                         error);
@@ -1204,7 +1416,6 @@ void Query_cache::end_reclaim()
   mysql_mutex_unlock(&structure_guard_mutex);
   if (running)
     pthread_join(reclaim_thread, NULL);
-  mysql_cond_destroy(&COND_retired);
   mysql_cond_destroy(&COND_reclaim);
   mysql_mutex_destroy(&LOCK_database);
   mysql_mutex_destroy(&LOCK_pack);
@@ -1263,8 +1474,9 @@ my_bool Query_cache::check_integrity(bool locked)
   const char *error= NULL;
   if (query_cache_size)
   {
-    size_t query_blocks= 0, live_tables= 0, dead= 0, hashed= 0, counted= 0;
-    size_t results= 0, results_found= 0, first_in_live= 0;
+    size_t query_blocks= 0, live_tables= 0, dead= 0, counted= 0;
+    size_t counted_dead= 0, results= 0, results_found= 0;
+    size_t first_in_live= 0, first_in_dead= 0;
     if (!(error= memory->check()) &&
         (my_hash_check(&queries) || my_hash_check(&tables)))
       error= "hash";
@@ -1302,21 +1514,23 @@ my_bool Query_cache::check_integrity(bool locked)
         size_t length;
         const uchar *key= query_cache_table_get_key((uchar*) block, &length,
                                                     0);
-        if (table->is_hashed() != (my_hash_search(&tables, key, length) ==
-                                   (uchar*) block))
+        const bool live= is_live(table);
+        if ((table->is_hashed() && live) !=
+            (my_hash_search(&tables, key, length) == (uchar*) block))
           error= "table and hash";
-        if (table->is_hashed() && table->dead)
-          error= "dead table in hash";
-        live_tables+= table->is_hashed();
-        dead+= table->dead;
-        if (!table->dead)
-          first_in_live+= first;
+        if (table->is_hashed())
+          (live ? live_tables : dead)++;
+        (live ? first_in_live : first_in_dead)+= first;
         break;
       }
       case Query_cache_block::QUERY:
       {
         Query_cache_query *query= block->query();
+        if (query->pins.count & ORPHAN)
+          break;
         query_blocks++;
+        if (!query->registered || query->pins.area != area)
+          error= "query";
         if (query->is_results_ready() == (query->writer() != NULL))
           error= "complete query with a writer or vice versa";
         if (query->writer() && query->writer()->first_query_block != block)
@@ -1324,12 +1538,8 @@ my_bool Query_cache::check_integrity(bool locked)
         size_t length;
         const uchar *key= query_cache_query_get_key((uchar*) block, &length,
                                                     0);
-        if ((my_hash_search(&queries, key, length) == (uchar*) block) ==
-            query->unhashed)
+        if (my_hash_search(&queries, key, length) != (uchar*) block)
           error= "query and hash";
-        if (query->unhashed && !is_dead(block))
-          error= "live query in no hash";
-        hashed+= !query->unhashed;
         for (TABLE_COUNTER_TYPE i= 0; i < block->n_tables; i++)
         {
           if (block->table(i)->n != i ||
@@ -1337,7 +1547,7 @@ my_bool Query_cache::check_integrity(bool locked)
               Query_cache_block::TABLE)
             error= "node of a query";
         }
-        counted+= !block->table(0)->parent->dead;
+        (is_live(block->table(0)->parent) ? counted : counted_dead)++;
         /* What is being written is changed without the lock */
         if (Query_cache_block *result= query->is_results_ready() ?
                                        query->result() : NULL)
@@ -1361,18 +1571,23 @@ my_bool Query_cache::check_integrity(bool locked)
       case Query_cache_block::RES_INCOMPLETE:
         if (block->result()->parent()->type != Query_cache_block::QUERY)
           error= "parent of a result";
-        else if (block->result()->parent()->query()->is_results_ready())
-          results++;
+        else
+        {
+          Query_cache_query *query= block->result()->parent()->query();
+          results+= query->is_results_ready() && !(query->pins.count & ORPHAN);
+        }
         break;
       default:
         error= "type of a block";
       }
     } while ((block= block->pnext) != first_block);
     if (!error &&
-        (query_blocks != complete + incomplete || hashed != queries.records ||
+        (query_blocks != complete + incomplete ||
+         query_blocks != queries.records ||
          live_tables != live_ring || live_tables != tables.records ||
          dead != dead_ring || counted != queries_in_cache ||
-         counted != first_in_live || results != results_found))
+         counted != first_in_live || counted_dead != dead_queries ||
+         counted_dead != first_in_dead || results != results_found))
       error= "counts";
   }
   if (error)

@@ -371,6 +371,20 @@ static void fits()
   ok(memory.cursor() == b, "a merge takes the cursor to the new beginning");
   memory.release(a);
   ok(memory.cursor() == a && !memory.check(), "and again");
+
+  /* So does the gap, which begins as a used block and grows to either side */
+  memory.init(area.data(), size, MIN_BLOCK);
+  a= memory.allocate(1024, true, 0);
+  b= memory.allocate(1024, true, 0);
+  c= memory.allocate(1024, true, 0);
+  memory.allocate(1024, true, 0);
+  memory.set_gap(b);
+  memory.release(b);
+  ok(memory.gap() == b && b->length == 1024, "the gap is where the block was");
+  memory.release(c);
+  ok(memory.gap() == b && b->length == 2048, "its next neighbour is added");
+  memory.release(a);
+  ok(memory.gap() == a && a->length == 3072, "the one before it is, too");
 }
 
 
@@ -381,7 +395,7 @@ int main(int argc, char **argv)
                                  : std::random_device()();
   const size_t operations= argc > 2 ? strtoull(argv[2], nullptr, 0)
                                     : 10000000;
-  plan(12 + 5 * 4);
+  plan(15 + 5 * 4);
   diag("seed %llu, %zu operations", seed, operations);
   rnd.seed(seed);
   fits();
