@@ -628,7 +628,7 @@ def main():
         if options.second:
             need_raw_data(options.second)
         report.write(options.output, TOP / "docs", scenarios.ALL,
-                     options.second)
+                     options.second, options.trees.name)
         print(f"wrote {TOP / 'docs' / 'PERFORMANCE.md'}")
         return
     obey_signals()

@@ -43,6 +43,11 @@ opened 4
 """
 
 
+WITHOUT_PLOTS = unittest.mock.patch.multiple(
+    report, **dict.fromkeys(("plot", "forest", "save", "style"),
+                            unittest.mock.DEFAULT))
+
+
 def parse(*words):
     return bench.parse(["--trees", "/nonexistent", *words])
 
@@ -542,6 +547,41 @@ class ReportTest(unittest.TestCase):
             run(same=[2.5, 2.6, 2.7], differs=[1.3, 1.4, 1.5])))
         self.assertIn("A second run: 1 of 2 ratios agree", text)
         self.assertIn("not differs 1.40 (1.30 to 1.50).", text)
+
+    def test_series_keep_their_results_beside_each_other(self):
+        with tempfile.TemporaryDirectory() as work:
+            work = pathlib.Path(work)
+            scenario = Fake()
+            one, two = work / "one", work / "two"
+            for output, stock in ((one, 1.0), (two, 8.0)):
+                output.mkdir()
+                (output / "s.json").write_text(json.dumps(data(cells=[
+                    {"label": "cell", "values": {"stock": [stock],
+                                                 "patched": [2.0]}}])))
+            with WITHOUT_PLOTS:
+                report.write(one, work, {"s": scenario})
+                report.write(two, work, {"s": scenario}, series="11.8")
+                # Nothing is measured again: all stays
+                report.write(work / "none", work, {"s": scenario})
+            lines = (work / "PERFORMANCE.md").read_text()
+        self.assertIn("| cell | 1 | 2 | 2.00 |", lines)
+        self.assertIn("| cell | 8 | 2 | 0.25 |", lines)
+        self.assertIn("BUILD/bench s", lines)
+        self.assertEqual(lines.count(" --base 11.8`"), 1)
+        self.assertIn(", MariaDB 11.8](performance/11.8/s.svg)", lines)
+
+    def test_second_run_goes_with_the_first_that_it_repeats(self):
+        with tempfile.TemporaryDirectory() as work:
+            work = pathlib.Path(work)
+            (work / "s.json").write_text(json.dumps(data()))
+            with WITHOUT_PLOTS:
+                report.write(work, work, {"s": Fake()}, second=work)
+                second = work / "performance" / "s.second.json"
+                self.assertTrue(second.exists())
+                report.write(work / "none", work, {"s": Fake()})
+                self.assertTrue(second.exists())
+                report.write(work, work, {"s": Fake()})
+                self.assertFalse(second.exists())
 
     def test_raw_data_is_kept_whole(self):
         with tempfile.TemporaryDirectory() as work:

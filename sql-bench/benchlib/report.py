@@ -18,6 +18,9 @@ FULL = 5                        # pairs of a full run, at least
 # In the label of a cell that has a unit of its own
 MORE_IS_BETTER = ("/s", "KiB in an extent", "results kept", "hits in")
 AS_NAMED = "as named"           # the unit of each cell is in its label
+# The release series whose results come first; the raw data of another one is
+# in a directory of its name
+FIRST_SERIES = "10.11"
 
 
 def number(value):
@@ -178,7 +181,7 @@ def repeated(data, again):
             + ("; not " + ", ".join(others) if others else "") + "."]
 
 
-def command(data, scenario):
+def command(data, scenario, series=FIRST_SERIES):
     """The command that repeats a measurement, with the options that differ
     from the defaults."""
     parser = argparse.ArgumentParser(add_help=False)
@@ -199,6 +202,8 @@ def command(data, scenario):
         if value is not True:
             words.append(f"{value:g}" if isinstance(value, float)
                          else str(value))
+    if series != FIRST_SERIES:
+        words += ["--base", series]
     return " ".join(words)
 
 
@@ -218,17 +223,17 @@ def cpu_time(cell, name="patched"):
     return ratio_text(found["median"]) if found else "-"
 
 
-def section(data, scenario, again=None):
+def section(data, scenario, again=None, series=FIRST_SERIES):
     """The lines of one scenario; again: the data of a second run."""
     machine = data["machine"]
     peers = names(data)[len(VARIANTS):]
-    title = scenario.title
+    title = scenario.title + of_series(series)
     # Steadier than rates where CPUs are shared
     has_cpu = any(cpu_time(cell) != "-" for cell in complete(data))
-    result = [f"## {title}", "", f"`{command(data, scenario)}`, "
+    result = [f"## {title}", "", f"`{command(data, scenario, series)}`, "
               f"after: {data['source']}.", "", data["question"], "",
               data["method"], "",
-              f"![{title}](performance/{data['scenario']}.svg)", "",
+              f"![{title}]({plots_of(series)}/{data['scenario']}.svg)", "",
               f"| {data['unit']} | stock | patched | ratio | 95 % | pairs |"
               + " ratio of CPU time |" * has_cpu
               + "".join(f" {peer} |" for peer in peers)
@@ -315,9 +320,20 @@ def gains(data):
     return found
 
 
-def summary(all_data, scenarios):
+def of_series(series):
+    """What distinguishes the headings of another series."""
+    return "" if series == FIRST_SERIES else f", MariaDB {series}"
+
+
+def plots_of(series):
+    """Where a series has raw data and plots, relative to the report."""
+    return ("performance" if series == FIRST_SERIES
+            else f"performance/{series}")
+
+
+def summary(all_data, scenarios, series=FIRST_SERIES):
     """The lines of the table with a line for each scenario."""
-    lines = ["## Summary", "",
+    lines = [f"## Summary{of_series(series)}", "",
              "How many times better than stock: rates as they are, times and "
              "costs inverted. A cell is a",
              "gain or a loss if its interval leaves out 1, and the control's "
@@ -335,7 +351,8 @@ def summary(all_data, scenarios):
                 [scenarios[data["scenario"]].title, str(len(found)),
                  *map(str, counts), ratio_text(median(times)),
                  ratio_text(min(times)), ratio_text(max(times))]) + " |")
-    return [*lines, "", "![All ratios](performance/forest.svg)", ""]
+    return [*lines, "", f"![All ratios{of_series(series)}]"
+            f"({plots_of(series)}/forest.svg)", ""]
 
 
 def forest(pyplot, all_data):
@@ -383,15 +400,23 @@ def save(pyplot, figure, path):
         + "\n")
 
 
-def write(output, docs, scenarios, second=None):
-    """Write the report from output/NAME.json of each scenario that is there,
-    and keep the raw data beside the plots.
+def write(output, docs, scenarios, second=None, series=FIRST_SERIES):
+    """Keep the raw data output/NAME.json of each scenario that is there beside
+    the plots, and write the report from all that is kept: a scenario that
+    output lacks, and other series, stay as they were.
 
     scenarios: {name: scenario}
     second: likewise of a second run, which the ratios are compared with
+    series: MariaDB's release series that output has
     """
-    plots = docs / "performance"
-    plots.mkdir(parents=True, exist_ok=True)
+    own = docs / plots_of(series)
+    own.mkdir(parents=True, exist_ok=True)
+    for name in scenarios:
+        if keep(output, own, name):
+            # It was compared with the first run that has been replaced
+            (own / f"{name}.second.json").unlink(missing_ok=True)
+        if second:
+            keep(second, own, name, ".second")
     text = ["<!-- SPDX-License-Identifier: GPL-2.0-only -->",
             "# Performance, stock against patched", "",
             "Written by `BUILD/bench --report` from the raw data of the "
@@ -409,20 +434,33 @@ def write(output, docs, scenarios, second=None):
             "each turn: what differs from stock there is noise. Each "
             "experiment names the command",
             "that repeats it.", ""]
-    kept = {name: keep(output, plots, name) for name in scenarios}
+    for found in [FIRST_SERIES, *sorted(
+            path.name for path in (docs / "performance").glob("[0-9]*")
+            if path.is_dir())]:
+        text += write_series(docs, scenarios, found)
+    (docs / "PERFORMANCE.md").write_text("\n".join(text).rstrip() + "\n")
+
+
+def write_series(docs, scenarios, series):
+    """Draw the plots of a series; return its lines of the report."""
+    plots = docs / plots_of(series)
+
+    def load(name):
+        file = plots / f"{name}.json"
+        return json.loads(file.read_text()) if file.exists() else None
+
+    kept = {name: load(name) for name in scenarios}
     kept = {name: data for name, data in kept.items()
             if data and complete(data)}
+    text = []
     if any(gains(data) for data in kept.values()):
-        text += summary(kept.values(), scenarios)
+        text += summary(kept.values(), scenarios, series)
         pyplot = style()
         save(pyplot, forest(pyplot, kept.values()), plots / "forest.svg")
-    for name, scenario in scenarios.items():
-        if name in kept:
-            data = kept[name]
-            plot(data, plots / f"{name}.svg")
-            again = keep(second, plots, name, ".second") if second else None
-            text += section(data, scenario, again)
-    (docs / "PERFORMANCE.md").write_text("\n".join(text).rstrip() + "\n")
+    for name, data in kept.items():
+        plot(data, plots / f"{name}.svg")
+        text += section(data, scenarios[name], load(f"{name}.second"), series)
+    return text
 
 
 def keep(directory, plots, name, run=""):
