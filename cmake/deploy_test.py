@@ -20,17 +20,22 @@ the installed program, CHECK TABLE and checksums of all tables, the files of
 Debian's that must not change (unit, init script, configuration), and that
 tables can be written.
 
+systemd boots the root in a container (systemd-nspawn), so the packages start
+and stop the server as they do on a host.  There the test also follows
+docs/DEPLOY.md with its files for a setting of many tables, and kills the
+server.  On a machine that allows no such container, or with --init-scripts,
+the service is started by its init script, and those checks are left out.
+
 Everything runs in name spaces of its own for mounts and processes, which end
 with this program: no mount, process or file is left, whatever ends it.  What
-was downloaded is kept in out/BASE/deploy for the next time.  A root has no
-systemd, so the service is started by its init script; the unit is compared
-with the one of Debian's package.
+was downloaded is kept in out/BASE/deploy for the next time.
 
 Prints a line that begins with PASS or FAIL for each check.
 Exit status: 0 all passed, 1 something failed, 2 wrong usage.
 """
 
 import argparse
+import contextlib
 import hashlib
 import os
 import pathlib
@@ -50,6 +55,14 @@ from outcome import Outcome, TestError
 DEBIAN = ["mariadb-server", "mariadb-plugin-rocksdb", "mariadb-plugin-connect",
           *(f"mariadb-plugin-provider-{name}"
             for name in ("bzip2", "lz4", "lzma", "lzo", "snappy"))]
+# The settings of 'Files to copy', with other numbers: 3 * N + 2000 descriptors
+TABLES_OPEN = 3000
+DESCRIPTORS = 3 * TABLES_OPEN + 2000
+EXAMPLES = pathlib.Path(__file__).resolve().parents[1] / "docs" / "examples"
+FILES_TO_COPY = {
+    "many-tables-20000.cnf": "etc/mysql/mariadb.conf.d/many-tables.cnf",
+    "many-tables-20000.conf":
+        "etc/systemd/system/mariadb.service.d/zz-many-tables.conf"}
 ERROR_LOG = "/var/lib/mysql/deploy-test.err"
 # A process that does nothing but collect the status of orphans, as init does
 INIT = """
@@ -139,7 +152,9 @@ def run(command, log, failure, **options):
 
 
 class Root:
-    """A Debian root with name spaces of its own."""
+    """A Debian root with name spaces of its own, and no init system."""
+
+    booted = False
 
     def __init__(self, cache, log, suite, shared=()):
         """'shared' are directories that the root has, too: [(here, there)]."""
@@ -149,57 +164,71 @@ class Root:
         self.log = log
         self.path = pathlib.Path(tempfile.mkdtemp(prefix="root-", dir=cache))
         self.holder = None
+        self.pid = 0                    # the first process of the name space
 
     def __enter__(self):
         try:
             self.unpack()
-            # What runs and is mounted in the name spaces ends with unshare,
-            # and that ends with this program
-            self.holder = subprocess.Popen(
-                ["unshare", "--mount", "--pid", "--fork", "--kill-child",
-                 sys.executable, "-c", INIT],
-                stdin=subprocess.DEVNULL, start_new_session=True,
-                preexec_fn=die_with_parent)
-            self.pid = self.child()
-            for command in (
-                    ["mount", "-t", "proc", "proc", "proc"],
-                    ["mount", "--rbind", "/dev", "dev"],
-                    ["mount", "-t", "tmpfs", "tmpfs", "run"],
-                    ["mount", "--bind", str(self.archives()),
-                     "var/cache/apt/archives"],
-                    *(["mount", "--bind", str(here), str(there).lstrip("/")]
-                      for here, there in self.shared)):
-                command[-1] = str(self.path / command[-1])
-                run(["nsenter", "--mount", "--pid", f"--target={self.pid}",
-                     *command], self.log, "cannot mount")
+            self.start()
         except BaseException:
             self.close()
             raise
         return self
+
+    def start(self):
+        # What runs and is mounted in the name spaces ends with unshare, and
+        # that ends with this program
+        self.holder = subprocess.Popen(
+            ["unshare", "--mount", "--pid", "--fork", "--kill-child",
+             sys.executable, "-c", INIT],
+            stdin=subprocess.DEVNULL, start_new_session=True,
+            preexec_fn=die_with_parent)
+        self.pid = self.wait_for(lambda: (self.children() or [0])[0],
+                                 "unshare did not start")
+        for command in (
+                ["mount", "-t", "proc", "proc", "proc"],
+                ["mount", "--rbind", "/dev", "dev"],
+                ["mount", "-t", "tmpfs", "tmpfs", "run"],
+                ["mount", "--bind", str(self.archives()),
+                 "var/cache/apt/archives"],
+                *(["mount", "--bind", str(here), str(there).lstrip("/")]
+                  for here, there in self.shared)):
+            command[-1] = str(self.path / command[-1])
+            run(["nsenter", "--mount", "--pid", f"--target={self.pid}",
+                 *command], self.log, "cannot mount")
 
     def archives(self):
         path = self.cache / f"archives-{self.suite}"
         (path / "partial").mkdir(parents=True, exist_ok=True)
         return path
 
-    def child(self):
-        """The first process of the name space."""
-        for _ in range(100):
-            path = pathlib.Path(f"/proc/{self.holder.pid}/task/"
-                                f"{self.holder.pid}/children")
-            children = path.read_text().split()
-            if children:
-                return int(children[0])
+    def children(self):
+        """The processes that the holder has started."""
+        path = pathlib.Path(f"/proc/{self.holder.pid}/task/{self.holder.pid}"
+                            "/children")
+        return ([int(pid) for pid in path.read_text().split()]
+                if path.exists() else [])
+
+    def wait_for(self, question, failure):
+        """The first answer of a function that is true.  Fails if the holder
+        ends, or after a minute."""
+        for _ in range(1200):
+            answer = question()
+            if answer:
+                return answer
+            if self.holder.poll() is not None:
+                break
             time.sleep(0.05)
-        raise TestError("unshare did not start")
+        raise TestError(failure)
 
     def unpack(self):
         suite = self.suite
-        tarball = self.cache / f"{suite}.tar"
+        tarball = self.cache / f"{suite}-systemd.tar"
         debian, security = mirrors()
         if not tarball.exists():
             say(f"debootstrap {suite} from {debian}")
-            run(["debootstrap", "--variant=minbase", suite, str(self.path),
+            run(["debootstrap", "--variant=minbase",
+                 "--include=systemd-sysv,dbus", suite, str(self.path),
                  debian], self.log, "debootstrap failed")
             new = tarball.with_suffix(".new")
             run(["tar", "-C", str(self.path), "-cf", str(new), "."],
@@ -221,6 +250,10 @@ class Root:
         # Without an init system, services are started only if a policy says
         self.write("usr/sbin/policy-rc.d", "#!/bin/sh\nexit 0\n", 0o755)
 
+    def service(self, verb):
+        """Start, stop or restart MariaDB."""
+        self.do("/etc/init.d/mariadb", verb)
+
     def write(self, name, text, mode=0o644):
         path = self.path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -229,9 +262,13 @@ class Root:
 
     def command(self, *words):
         return ["nsenter", "--mount", "--pid", f"--target={self.pid}",
-                "chroot", str(self.path), "/usr/bin/env", "-i",
+                "chroot", str(self.path), *self.environment(), *words]
+
+    @staticmethod
+    def environment():
+        return ["/usr/bin/env", "-i", "--chdir=/",
                 "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8",
-                "DEBIAN_FRONTEND=noninteractive", "HOME=/root", *words]
+                "DEBIAN_FRONTEND=noninteractive", "HOME=/root"]
 
     def do(self, *words, failure=None):
         """Run a command in the root; its output goes to the log."""
@@ -258,7 +295,7 @@ class Root:
             self.holder.wait()
             # The name space ends when its first process has
             for _ in range(200):
-                if not os.path.exists(f"/proc/{getattr(self, 'pid', 0)}"):
+                if not self.pid or not os.path.exists(f"/proc/{self.pid}"):
                     break
                 time.sleep(0.05)
         shutil.rmtree(self.path, ignore_errors=True)
@@ -269,8 +306,62 @@ class Root:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+class BootedRoot(Root):
+    """A Debian root in which systemd runs, in a container."""
+
+    booted = True
+
+    def start(self):
+        environment = dict(os.environ)
+        if os.path.exists("/sys/fs/cgroup/unified"):
+            # Of cgroups, Debian 13's systemd knows the second version only
+            environment["SYSTEMD_NSPAWN_UNIFIED_HIERARCHY"] = "1"
+        with open(self.log, "a", encoding="utf-8") as stream:
+            self.holder = subprocess.Popen(
+                ["systemd-nspawn", "--quiet", "--boot", "--register=no",
+                 "--keep-unit", "--link-journal=no",
+                 f"--machine=deploy-test-{os.getpid()}",
+                 f"--directory={self.path}",
+                 f"--bind={self.archives()}:/var/cache/apt/archives"],
+                stdin=subprocess.DEVNULL, stdout=stream,
+                stderr=subprocess.STDOUT, env=environment,
+                start_new_session=True, preexec_fn=die_with_parent)
+        # systemd-nspawn has others before it has the container's first one
+        self.pid = self.wait_for(
+            lambda: next((pid for pid in self.children()
+                          if self.runs_systemd(pid)), 0),
+            "systemd-nspawn did not start")
+        self.wait_for(
+            lambda: self.ask("systemctl", "is-system-running",
+                             failure_is_answer=True)
+            in ("running", "degraded"), "systemd did not boot")
+
+    @staticmethod
+    def runs_systemd(pid):
+        try:
+            return pathlib.Path(f"/proc/{pid}/comm").read_text() == "systemd\n"
+        except OSError:
+            return False                # it has ended meanwhile
+
+    def command(self, *words):
+        return ["nsenter", f"--target={self.pid}", "--mount", "--uts", "--ipc",
+                "--pid", "--root", *self.environment(), *words]
+
+    def service(self, verb):
+        self.do("systemctl", verb, "mariadb")
+
+    def close(self):
+        if self.holder and self.holder.poll() is None:
+            self.holder.terminate()     # which shuts the container down
+            try:
+                self.holder.wait(60)
+            except subprocess.TimeoutExpired:
+                pass
+        super().close()
+
+
 def die_with_parent():
-    """unshare, and with it the name space, ends when this program does."""
+    """The holder, and with it the name space, ends when this program does."""
     import ctypes
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)       # PR_SET_PDEATHSIG
 
@@ -429,8 +520,42 @@ class Test(Outcome):
         self.root.do("apt-get", "install", "--yes", "--quiet",
                      "--no-install-recommends", *words)
 
-    def restart(self):
-        self.root.do("/etc/init.d/mariadb", "restart")
+    def follow_the_files_to_copy(self, version):
+        """docs/DEPLOY.md, 'Files to copy', edited for TABLES_OPEN tables: few
+        enough for the descriptors that a container gets."""
+        root = self.root
+        say("copying the files for many tables")
+        numbers = {"62000": DESCRIPTORS, "22000": TABLES_OPEN * 11 // 10,
+                   "20000": TABLES_OPEN}
+        for name, there in FILES_TO_COPY.items():
+            text = (EXAMPLES / name).read_text()
+            for number, other in numbers.items():
+                text = text.replace(number, str(other))
+            root.write(there, text)
+        root.do("systemctl", "daemon-reload")
+        root.service("restart")
+        limit = root.ask("sh", "-c", "grep 'open files' "
+                         "/proc/$(pidof mariadbd)/limits").split()[3]
+        asked = root.sql("SELECT @@table_open_cache, @@table_definition_cache, "
+                         "@@open_files_limit, @@innodb_open_files").split()
+        found = [limit, *asked]
+        expected = list(map(str, (DESCRIPTORS, TABLES_OPEN,
+                                  TABLES_OPEN * 11 // 10, DESCRIPTORS,
+                                  TABLES_OPEN)))
+        self.check("files to copy: systemd and the server obey them",
+                   None if found == expected else f"{found}, not {expected}")
+        say("killing the server")
+        root.do("sh", "-c", "kill -KILL $(pidof mariadbd)")
+        root.wait_for(lambda: root.ask(
+            "systemctl", "show", "--property=NRestarts,ActiveState", "--value",
+            "mariadb").split() == ["1", "active"],
+            "systemd has not started the killed server again")
+        self.verify("killed, and started again by systemd", version,
+                    package.NAME)
+        for there in FILES_TO_COPY.values():
+            (root.path / there).unlink()
+        root.do("systemctl", "daemon-reload")
+        root.service("restart")
 
     def run(self):
         root = self.root
@@ -474,10 +599,12 @@ class Test(Outcome):
         self.install(f"/root/{second.name}")
         self.verify("ours upgraded", second_version, name)
         self.ours_is_active("ours upgraded")
+        if root.booted:
+            self.follow_the_files_to_copy(second_version)
 
         say("going back to Debian's")
         self.install(core)
-        self.restart()
+        root.service("restart")
         self.verify("back to Debian's", stock, core)
         left = root.ask("dpkg-query", "--show", "--showformat",
                         "${db:Status-Abbrev}", name, failure_is_answer=True)
@@ -496,9 +623,9 @@ class Test(Outcome):
                  or package.NAME in path.name]
         self.check("ours removed: no file is left", ", ".join(files))
         self.install(*DEBIAN)
-        root.do("/etc/init.d/mariadb", "start")
+        root.service("start")
         self.verify("Debian's server installed anew", stock, core)
-        root.do("/etc/init.d/mariadb", "stop")
+        root.service("stop")
 
 
 def server_version(version, values):
@@ -549,6 +676,24 @@ def build(top, trees, cache, log, suite):
                  if f"+tc{revision}_" in path.name) for revision in revisions]
 
 
+@contextlib.contextmanager
+def any_root(*arguments):
+    """A root with systemd, or without if that cannot be."""
+    booted = BootedRoot(*arguments)
+    try:
+        booted.__enter__()
+    except TestError as error:
+        say(f"no container with systemd here, so init scripts start the "
+            f"server: {error}")
+        with Root(*arguments) as root:
+            yield root
+        return
+    try:
+        yield booted
+    finally:
+        booted.__exit__()
+
+
 def main():
     parser = argparse.ArgumentParser(
         description="Test the package in a Debian root (called by "
@@ -558,6 +703,8 @@ def main():
                         metavar=("FIRST", "SECOND"),
                         help="two versions of the package, instead of "
                              "building them")
+    parser.add_argument("--init-scripts", action="store_true",
+                        help="do not boot systemd")
     arguments = parser.parse_args()
     if os.geteuid():
         raise TestError("making a Debian root needs root")
@@ -577,7 +724,8 @@ def main():
                                         values["SUITE"])
     debian_version = (arguments.trees / "stock" / "version").read_text().strip()
     ours = [(path, server_version(version_of(path), values)) for path in paths]
-    with Root(cache, log, values["SUITE"]) as root:
+    with (Root if arguments.init_scripts else any_root)(
+            cache, log, values["SUITE"]) as root:
         test = Test(root, server_version(debian_version, values),
                     debian_version, ours)
         test.run()
