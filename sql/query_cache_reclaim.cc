@@ -3,89 +3,94 @@
 /**
   @file
 
-  Query cache: invalidation, and giving back the memory of what has been
-  invalidated. A part of sql_cache.cc, which includes it: so the embedded
-  server, which has a list of source files of its own, has it, too.
+  Query cache: invalidation, and giving back the memory of invalidated results.
+  A part of sql_cache.cc, which includes this file. So the embedded server has
+  it, too, whose list of source files is another one.
 
   The idea. A table that has cached results is a TABLE block, and every query
-  block has a node in the list of each of its tables' blocks. To invalidate a
-  table is to mark its block dead and to take it out of the hash of tables
-  (kill_table()): a few steps, whatever the number of results. To invalidate
-  all is to begin a new epoch: a table is live if it has the number of the
-  current one. From then on
+  block has a node in the list of each of its tables' blocks. kill_table()
+  invalidates a table: it marks the table's block dead and takes it out of the
+  hash of tables. That is a few steps, whatever the number of results.
+  invalidate_all() begins a new epoch: a table is live if it has the number of
+  the current one. From then on
 
-  - no result of a query in the dead block's list is served: whoever finds a
-    query asks is_dead(), which looks at the blocks of all its tables;
-  - the next query that uses the table finds no block and makes a new one. So
+  - No result of a query in a dead block's list is served. A thread that finds
+    a query calls is_dead(), which looks at the blocks of all its tables.
+  - The next query that uses the table finds no block and makes a new one. So
     a block is one generation of a table's results, and a query remembers the
     generation of each of its tables by the node in the block's list.
 
-  What is dead is reclaimed later and piece by piece (reclaim()): query by
-  query is freed, and the block with its last one.
+  reclaim() frees dead results later and piece by piece: query by query, and the
+  block with its last one.
 
-  Where things are. All of it is protected by the cache's lock
-  (Query_cache::lock(), try_lock()) unless said otherwise.
+  The lists and counters. The cache's lock (Query_cache::lock(), try_lock())
+  protects all of them.
 
   tables_blocks      Live tables that can be found in the hash 'tables'. No
                      order. A block has at least one query, but for the moment
                      in which its first one is being registered.
   dead_tables        Dead tables, in no hash, youngest first.
   (no list)          Tables that belong to one query (insert_table() with hash
-                     == false: partitions). They cannot be found, so they
-                     cannot be killed; the table that they are a part of can.
+                     == false: partitions). Nobody can find them, so nobody
+                     kills them, but their partitioned table can be killed.
   queries_blocks     Queries with a complete result, live and dead, least
                      recently used first.
   incomplete_blocks  Queries whose result is being written, live and dead.
-  queries            Hash of all these. Of queries with the same text at most
-                     one is in it: a dead one makes way for a new one
-                     (make_way()).
+  queries            Hash of all these. It has one query of each text at most:
+                     make_way() removes a dead one for a new one.
   (no list)          Orphans: dead queries in use. See below.
-  queries_in_cache   Counts the queries whose first table is live. That is all
-                     live ones, and those of the dead that died by another
-                     table, until they are reclaimed.
+  queries_in_cache   Counts the queries whose first table is live: all live
+                     ones, and those dead ones that another table killed, until
+                     they are reclaimed.
   dead_queries       Counts the others in the lists.
 
-  Who uses a result without the cache's lock pins it (Query_cache_pins): a
-  statement while the result is being sent to its client, which may be slow,
-  and the one that writes it while it copies a piece. Pins are set with the
-  cache's lock and removed without it. Nothing here waits for one. What is
-  live and pinned is passed over. What is dead and pinned becomes an orphan
-  (detach()): it leaves all lists at once, and who removes its last pin frees
-  its memory.
+  Pins. A thread that uses a result without the cache's lock pins it
+  (Query_cache_pins): a statement while it sends the result to its client,
+  which may be slow, and the statement that writes the result while it copies a
+  piece. A thread adds its pin with the cache's lock and removes it without.
+  Nothing here waits for a pin:
 
-  The memory of the whole cache, the area, has pins, too: one of the cache
-  itself, and one with each pin of a result in it. Resizing and disabling give
-  the area up with all that is in it, after telling the writers of incomplete
-  results, as many as there are connections at most (give_up_area()). Who
-  removes its last pin frees it. So for a moment there are two areas, of
-  which the new one has not been touched yet. There are never more: where a
-  client keeps a given-up area, and another one keeps the next, a resize waits
+  1. Eviction passes over a live query that is pinned.
+  2. A dead query that is pinned becomes an orphan (detach()): it leaves all
+     lists at once, and the thread that removes the last pin frees its memory.
+
+  The memory of the whole cache, the area, has pins, too: one of the cache, and
+  one with each pin of a result in it. give_up_area(), for a resize and for
+  disabling, tells the writers of incomplete results, at most one a connection,
+  and leaves the area with all that is in it to the last pin. So for a moment
+  there are two areas, the new one still untouched. There are never more: if one
+  client keeps a given-up area and another one keeps the next, a resize waits
   for one of them, without any lock (wait_for_readers()). If there is not enough
-  memory for two, a resize waits in the same way until there is none.
+  memory for two, it waits in the same way until there is none.
 
-  Why never a stale row. Register, find, kill are all done with the cache's
-  lock, so they have an order. A result can be served only between its
-  registration and the first kill of one of its tables. The callers of
-  invalidate() are what they were, and when they return the table's results
-  are dead, where they used to be freed. So every order of a statement's start,
-  its registration and the invalidation that was right before is right now.
-  A result still being written when its table is killed stays dead: its writer
-  finds out with the next packet, or at the end (live_query()), and frees it.
-  A result that is already on its way to a client when its table is killed is
-  delivered, as before; its statement began before the writer's ended.
+  Why a stale row is never served. Registration, search and kill all have the
+  cache's lock, so they have an order.
 
-  Slices. Whatever may take long is cut into slices, during each of which the
-  lock is held for at most SLICE (RECLAIM_SLICE by the thread), followed by a
-  pause in which the lock is free for others: without the pause they would not
-  get it, because they have to be woken up first. Those who reclaim:
+  1. A result can be served only between its registration and the first kill of
+     one of its tables.
+  2. invalidate() has the same callers as in MariaDB. When it returns, the
+     table's results are dead; in MariaDB they are freed. So an order of a
+     statement's start, its registration and the invalidation that was right
+     there is right here.
+  3. A result that is being written when its table is killed stays dead: its
+     writer finds that out with the next packet, or at the end (live_query()),
+     and frees it.
+  4. A result that is on its way to a client when its table is killed is
+     delivered, as in MariaDB: the statement began before the writer's ended.
 
-  - the statement that invalidates, up to AT_ONCE of its own queries, so that
-    after small invalidations nothing is left behind;
-  - who needs memory: before a live query is evicted, dead ones are freed;
-  - the thread of reclaim_loop(), woken by want_reclaim() when the lock is
-    released with something left. It is there for all that see the memory:
-    without it Qcache_free_memory would not come back, and each statement that
-    stores a result would pay for what others have invalidated.
+  Slices. Work that may take long is cut into slices. Each holds the lock for at
+  most SLICE (RECLAIM_SLICE in the thread), and a pause follows in which others
+  get it: without the pause they would not, because they have to be woken up
+  first. Three reclaim:
+
+  1. The statement that invalidates frees up to AT_ONCE of its own queries, so
+     small invalidations leave nothing behind.
+  2. A statement that needs memory frees up to VICTIMS dead queries before it
+     evicts a live one.
+  3. The thread of reclaim_loop(). want_reclaim() wakes it when the lock is
+     released and something dead is left. It keeps the memory as administrators
+     expect it: without it Qcache_free_memory would not come back, and each
+     statement that stores a result would pay for the invalidations of others.
 
   Eviction goes by size, not by the clock: make_room() frees the least
   recently used query and then its physical neighbours, until the gap
@@ -97,8 +102,9 @@
   FLUSH QUERY CACHE (pack_in_slices()) moves neither queries in use nor tables
   with more than PACK_TABLE_QUERIES queries, each of which points to its table.
 
-  Locks, in order: LOCK_pack or LOCK_database, the cache's lock,
-  structure_guard_mutex. Nobody has both of the first two.
+  Locks, in order: LOCK_global_system_variables (a resize), LOCK_pack or
+  LOCK_database, the cache's lock, structure_guard_mutex. No thread has both
+  LOCK_pack and LOCK_database.
 
   Costs that remain, all with the lock: the end of a result copies up to
   FIT_LENGTH bytes, FLUSH QUERY CACHE results of up to PACK_LENGTH; a query with
@@ -121,10 +127,12 @@ static constexpr ulonglong RECLAIM_SLICE= 100000;
 /* The shortest pause between two slices, as long again as the slice took */
 static constexpr ulonglong PAUSE= 200000;
 static constexpr ulonglong LONGEST_PAUSE= 50000000;
-/* What an invalidating statement frees of what it has invalidated */
+/* A killable wait for another FLUSH QUERY CACHE looks so often. Microseconds */
+static constexpr ulong MAINTENANCE_POLL= 1000;
+/* An invalidating statement frees so many of its own results, so long */
 static constexpr uint AT_ONCE= 64;
 static constexpr ulonglong AT_ONCE_TIME= 200000;
-/* So many queries does an allocation evict for their age, with neighbours */
+/* An allocation evicts so many queries for their age, with neighbours */
 static constexpr uint VICTIMS= 64;
 /* And so many bytes, enough for each piece of a packet */
 static constexpr size_t EVICT_LENGTH= VICTIMS * Query_cache::INSERT_PIECE;
@@ -137,7 +145,7 @@ static constexpr size_t PACK_LENGTH= 1 << 20;
 /* A finished result is moved to a tighter gap if it is not longer */
 static constexpr size_t FIT_LENGTH= 64 << 10;
 
-/* In Query_cache_pins::count: who removes the last pin frees the query */
+/* In Query_cache_pins::count: the thread that removes the last pin frees it */
 static constexpr uint32 ORPHAN= 1U << 31;
 static_assert(sizeof(Query_cache_pins) <= sizeof(mysql_rwlock_t),
               "pins take the place of a lock");
@@ -161,10 +169,9 @@ static inline Query_cache_block *block_of(Query_cache_table *table)
   Pins
 *****************************************************************************/
 
-/** The memory of a cache, and of one that is no longer, as long as it is used */
+/** The memory of the cache, or of one that was given up and is still in use */
 struct Query_cache_area
 {
-  ulonglong number;                     /* Constant. No other area has it */
   uchar *memory;                        /* Constant */
   size_t length;                        /* Constant */
   /*
@@ -183,7 +190,6 @@ struct Query_cache_area
 
 bool Query_cache::get_area(size_t length)
 {
-  static ulonglong areas;                       // of the cache's lock
   no_memory= true;
   DBUG_EXECUTE_IF("query_cache_one_area", if (given_up_areas) return true;);
   if (!(area= new (std::nothrow) Query_cache_area))
@@ -194,7 +200,6 @@ bool Query_cache::get_area(size_t length)
     area= nullptr;
     return true;
   }
-  area->number= ++areas;
   area->memory= cache;
   area->length= length;
   area->pins= 1;
@@ -232,23 +237,19 @@ void Query_cache_query::pin()
 
 
 /**
-  Use it no longer. The thread may have the cache's lock or not; if so, the query
-  is none that was made an orphan since it was pinned, as that needs the lock.
+  Use it no longer. The thread may have the cache's lock or not. If it has, the
+  query is not an orphan, as nobody made it one since the thread pinned it.
 
-  While the thread waits for the cache's lock, it has no pin of the area: who
-  has the lock may be waiting for that.
+  The area stays pinned until the orphan is freed: its memory may be that of a
+  cache that was given up.
 */
 
 void Query_cache_query::unpin()
 {
   Query_cache_area *area= pins.area;
-  const ulonglong number= area->number;
-  Query_cache_block *orphan=
-    pins.count.fetch_sub(1, std::memory_order_acq_rel) == (ORPHAN | 1) ?
-    pins.block : nullptr;
+  if (pins.count.fetch_sub(1, std::memory_order_acq_rel) == (ORPHAN | 1))
+    query_cache.free_orphan(area, pins.block);
   query_cache.unpin_area(area);
-  if (orphan)
-    query_cache.free_orphan(orphan, number);
 }
 
 
@@ -351,7 +352,8 @@ uint Query_cache::kill_table(Query_cache_block *table_block)
 
 
 /**
-  What a statement frees itself of what it has invalidated, which comes first.
+  Free results for a statement that has invalidated some: its own, which come
+  first in the list.
 
   @param own number of queries that it has invalidated
 */
@@ -363,7 +365,7 @@ void Query_cache::reclaim_at_once(uint own)
 
 
 /**
-  What a reader has found in the hash, or nullptr if it is dead.
+  The query that a reader has found in the hash, or nullptr if it is dead.
 */
 
 Query_cache_block *Query_cache::find_live(Query_cache_block *query_block)
@@ -373,9 +375,9 @@ Query_cache_block *Query_cache::find_live(Query_cache_block *query_block)
 
 
 /**
-  What a query that wants to be registered has found in its place.
+  A statement that registers a query has found another one of the same text.
 
-  @return the block, or nullptr if it was dead and is in nobody's way now
+  @return that one, or nullptr if it was dead and is out of the way now
 */
 
 Query_cache_block *Query_cache::make_way(Query_cache_block *query_block)
@@ -490,15 +492,17 @@ void Query_cache::bury(Query_cache_block *query_block)
 
 /**
   Free a query that was in use when it was buried. The caller has removed its
-  last pin, and has no pin of its area.
+  last pin, but not that of its area.
 
-  @param number of the area: the query is gone if that is no longer the cache's
+  @param pinned the query's area: if that is no longer the cache's, the query
+                goes with it
 */
 
-void Query_cache::free_orphan(Query_cache_block *query_block, ulonglong number)
+void Query_cache::free_orphan(Query_cache_area *pinned,
+                              Query_cache_block *query_block)
 {
   lock_slice(current_thd);
-  if (area && area->number == number)
+  if (area == pinned)
     free_query_internal(query_block);
   unlock();
 }
@@ -591,8 +595,8 @@ void Query_cache::unlink_table(Query_cache_block_table *node)
 /**
   The query that was used longest ago, or nullptr if there is none to evict.
 
-  One that is in use is in use now. So it goes to the end, where it would be
-  if its client had not been so slow. There are no more of them than pins.
+  A query in use goes to the end, where it would be if its client had not been
+  so slow. There are no more of them than pins.
 */
 
 Query_cache_block *Query_cache::oldest_query()
@@ -863,37 +867,50 @@ static bool slice_is_over(uint step, ulonglong deadline)
 /**
   Be the only one to do some maintenance.
 
-  Who need not wait has no stage: MariaDB shows one for a flush, that of the
-  cache's lock, and perfschema.stage_mdl_global counts them.
+  A thread that need not wait has no stage: MariaDB shows one for a flush, that
+  of the cache's lock, and perfschema.stage_mdl_global counts them.
+
+  @param killable whether the thread gives up if it is killed
+  @return whether it has given up
 */
 
-static void lock_maintenance(THD *thd, mysql_mutex_t *mutex)
+static bool lock_maintenance(THD *thd, mysql_mutex_t *mutex, bool killable)
 {
   if (!mysql_mutex_trylock(mutex))
-    return;
+    return false;
+  bool locked= false;
   PSI_stage_info old_stage= { 0, NULL, 0 };
   thd->backup_stage(&old_stage);
   THD_STAGE_INFO(thd, stage_waiting_for_query_cache_maintenance);
-  mysql_mutex_lock(mutex);
+  if (killable)
+  {
+    while (!thd->killed && !(locked= !mysql_mutex_trylock(mutex)))
+      my_sleep(MAINTENANCE_POLL);
+  }
+  else
+  {
+    mysql_mutex_lock(mutex);
+    locked= true;
+  }
   THD_STAGE_INFO(thd, old_stage);
+  return !locked;
 }
 
 
 /**
   DROP DATABASE: invalidate its tables.
 
-  The ring of live tables is turned once, so that a step is to look at its
-  root and to turn it by one. Nobody else turns it, or relies on where it
-  begins, meanwhile: that is what LOCK_database is for. What others do in the
-  pauses does not matter: new tables come in behind us, and if some go away, or
-  all, we meet some twice.
+  The loop turns the ring of live tables once: a step looks at its root and
+  turns it by one. LOCK_database keeps others from turning it meanwhile. Other
+  changes in the pauses do no harm: new tables come in behind us, and if some
+  go away, or all, we meet some twice.
 */
 
 void Query_cache::invalidate_database(THD *thd, const char *db)
 {
   uint own= 0;
   DBUG_ENTER("Query_cache::invalidate_database");
-  lock_maintenance(thd, &LOCK_database);
+  lock_maintenance(thd, &LOCK_database, false);
   lock(thd);
   ulong left= query_cache_size ? tables.records : 0;
   for (;;)
@@ -921,7 +938,7 @@ void Query_cache::invalidate_database(THD *thd, const char *db)
 
 /**
   RESET QUERY CACHE, FLUSH TABLES, SET GLOBAL ft_boolean_syntax: all tables die
-  at once, as a new epoch begins. What is freed later nobody has to wait for.
+  at once, as a new epoch begins. Nobody waits until their memory is free.
 */
 
 void Query_cache::invalidate_all()
@@ -1017,7 +1034,7 @@ Query_cache::close_gap(uchar *border, Query_cache_block *before, size_t gap)
   Move all blocks towards the area's start, as far as nothing pinned is in the
   way.
 
-  @return whether there still is a cache
+  @return whether there still is a cache and the thread was not killed
 */
 
 bool Query_cache::pack_blocks(THD *thd)
@@ -1044,7 +1061,8 @@ bool Query_cache::pack_blocks(THD *thd)
       else
         move_by_type(&border, &before, &gap, block);
       done= (block= next) == first_block;
-    } while (!done && my_interval_timer() < deadline);
+    } while (!done && my_interval_timer() < deadline &&
+             !DBUG_IF("query_cache_short_slices"));
     if (border)
       block= close_gap(border, before, gap);
     DBUG_EXECUTE("check_querycache", check_integrity(1););
@@ -1053,6 +1071,11 @@ bool Query_cache::pack_blocks(THD *thd)
     memory->set_cursor(block);
     if (!next_slice(thd) || !memory->cursor())
       return false;                             // resized meanwhile
+    if (thd->killed)
+    {
+      memory->set_cursor(nullptr);
+      return false;
+    }
   }
 }
 
@@ -1090,7 +1113,7 @@ void Query_cache::join_result(Query_cache_block *query_block)
   Join the long results.
 
   @param moved set to whether there was something to do
-  @return whether there still is a cache
+  @return whether there still is a cache and the thread was not killed
 */
 
 bool Query_cache::join_blocks(THD *thd, size_t join_limit, bool *moved)
@@ -1116,9 +1139,11 @@ bool Query_cache::join_blocks(THD *thd, size_t join_limit, bool *moved)
     } while (left && my_interval_timer() < deadline);
     if (left && !next_slice(thd))
       return false;
+    if (thd->killed)
+      break;
   }
   join_cursor= 0;
-  return true;
+  return !thd->killed;
 }
 
 
@@ -1127,14 +1152,15 @@ void Query_cache::pack_in_slices(THD *thd, size_t join_limit,
 {
   DBUG_ENTER("Query_cache::pack_in_slices");
   /* There is one cursor */
-  lock_maintenance(thd, &LOCK_pack);
+  if (lock_maintenance(thd, &LOCK_pack, true))
+    DBUG_VOID_RETURN;
   lock_slice(thd);
   if (query_cache_size)
   {
     bool more= true;
-    /* What is dead is not moved, so away with it first */
+    /* pack_blocks() does not move dead results, so free them first */
     while (reclaim(UINT_MAX, my_interval_timer() + SLICE) &&
-           dead_tables && (more= next_slice(thd))) {}
+           dead_tables && (more= next_slice(thd) && !thd->killed)) {}
     for (uint i= 1; more && pack_blocks(thd) && i < iteration_limit; i++)
     {
       if (!join_blocks(thd, join_limit, &more))
@@ -1155,7 +1181,8 @@ void Query_cache::pack_in_slices(THD *thd, size_t join_limit,
   Give up the area with all that is in it, if there is one.
 
   With the cache's lock, or when nobody has it or can get it. The statements
-  that write results are told. Who reads or copies has pinned the area.
+  that write results learn of it here. A thread that reads or copies has pinned
+  the area.
 
   @return the area: the caller unpins it when it has no lock
 */
@@ -1190,14 +1217,14 @@ Query_cache_area *Query_cache::give_up_area()
 /**
   Wait until only so many areas are in use. For a resize, with the cache's lock.
 
-  It has LOCK_global_system_variables, which new connections need, so it
+  The resize has LOCK_global_system_variables, which new connections need, so it
   releases both meanwhile. At start there is nothing to wait for. If another
-  statement resizes or disables the cache meanwhile, or begins to, then that is
-  what counts: it came later.
+  statement resizes or disables the cache meanwhile, or begins to, then this one
+  gives up: the other one came later.
 
   @param number of the resize, as the caller has got it from 'settings'
   @param areas  that may be in use: given up ones, and the cache's
-  @return whether the resize must not go on: for that, or as it was killed
+  @return whether the resize must give up: for that, or as it was killed
 */
 
 bool Query_cache::wait_for_readers(ulonglong number, size_t areas)
@@ -1205,8 +1232,9 @@ bool Query_cache::wait_for_readers(ulonglong number, size_t areas)
   THD *thd= current_thd;
   PSI_stage_info old_stage= { 0, NULL, 0 };
   bool too_many, waited= false;
+  resizes_waiting++;
   while ((too_many= given_up_areas + (area && area->pins > 1) > areas) &&
-         settings == number && !thd->killed)
+         settings == number && thd && !thd->killed)
   {
     unlock();
     mysql_mutex_unlock(&LOCK_global_system_variables);
@@ -1216,13 +1244,31 @@ bool Query_cache::wait_for_readers(ulonglong number, size_t areas)
     THD_STAGE_INFO(thd, stage_waiting_for_query_cache_readers);
     my_sleep(10000);
     mysql_mutex_lock(&LOCK_global_system_variables);
-    /* Only a look, so nobody is to give up what he is doing */
+    /* Only a look, so nobody has to give up anything for it */
     lock_slice(thd);
     DEBUG_SYNC(thd, "query_cache_resize_looks");
   }
+  resizes_waiting--;
   if (waited)
     THD_STAGE_INFO(thd, old_stage);
   return too_many || settings != number;
+}
+
+
+/**
+  Unpin an area that the cache has given up, without the cache's lock: to free
+  gigabytes takes long. For a resize, which has the lock.
+
+  Meanwhile there is a cache of no size. LOCK_global_system_variables keeps
+  others from resizing it.
+*/
+
+void Query_cache::unpin_without_lock(Query_cache_area **old)
+{
+  unlock();
+  unpin_area(*old);
+  *old= nullptr;
+  lock_slice(current_thd);
 }
 
 
@@ -1232,42 +1278,32 @@ bool Query_cache::wait_for_readers(ulonglong number, size_t areas)
   is too little memory for two, then there is only one. set_size becomes the
   size of the cache, 0 if there is none.
 
-  @param      size   as the administrator wants it
-  @param[out] old    the caller unpins it when it has no lock
-  @param[out] killed whether it has given up as the statement was killed
+  @param      size as the administrator wants it
+  @param[out] old  the caller unpins it when it has no lock
   @return whether it has given up while it waited for those who use an area
 */
 
-bool Query_cache::replace_area(size_t size, Query_cache_area **old,
-                               bool *killed)
+bool Query_cache::replace_area(size_t size, Query_cache_area **old)
 {
   const ulonglong number= ++settings;
   size_t new_size;
   DBUG_ENTER("Query_cache::replace_area");
 
   if (size && wait_for_readers(number, 1))
-  {
-    *killed= settings == number;
     DBUG_RETURN(true);
-  }
   *old= give_up_area();
+  /* Nobody uses it. The new one must be the second, not the third */
   if (given_up_areas > 1)
-  {
-    /* Nobody uses it. The new one is to be the second, not the third */
-    unpin_area(*old);
-    *old= nullptr;
-  }
+    unpin_without_lock(old);
   no_memory= false;
   query_cache_size= size;
   new_size= init_cache();
   if (no_memory)
   {
     /* Free the old one first. Others do without the cache meanwhile */
-    unpin_area(*old);
-    *old= nullptr;
+    unpin_without_lock(old);
     if (wait_for_readers(number, 0))
     {
-      *killed= settings == number;
       if (m_cache_status == OK && !area)
       {
         m_cache_status= DISABLED;
@@ -1386,7 +1422,7 @@ void *Query_cache::reclaim_thread_start(void *)
 /**
   Start the thread with the first cache that is enabled.
 
-  Without it all works, but that dead results wait for who needs their memory.
+  Without it all works, but dead results stay until somebody needs the memory.
 */
 
 void Query_cache::start_reclaim_thread()
@@ -1548,7 +1584,7 @@ my_bool Query_cache::check_integrity(bool locked)
             error= "node of a query";
         }
         (is_live(block->table(0)->parent) ? counted : counted_dead)++;
-        /* What is being written is changed without the lock */
+        /* Its writer changes an incomplete result without the lock */
         if (Query_cache_block *result= query->is_results_ready() ?
                                        query->result() : NULL)
         {
