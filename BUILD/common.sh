@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What the commands in BUILD/ share; to be sourced.  Takes --base SERIES out of
-# the command's arguments, and sets:
+# The common part of the commands in BUILD/; to be sourced.  Takes --base SERIES
+# out of the command's arguments, and sets:
 #   top     the repository
-#   base    MariaDB release series: that of --base, or of the environment's
+#   base    MariaDB release series: from --base, or from the environment's
 #           MARIADB_BASE, or of the Debian release that runs here, or 10.11
 #   trees   directory of sources and build trees
 # Exit status of every command: 0 done, 1 failed, 2 wrong usage.

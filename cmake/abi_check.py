@@ -87,7 +87,7 @@ def main():
             words = [word.replace(str(arguments.patched), source)
                      for word in command]
             words[words.index("-o") + 1] = str(output)
-            # No precompiled header, which would be that of the patched source
+            # No precompiled header: the patched source's would be used
             while "-include" in words:
                 at = words.index("-include")
                 del words[at:at + 2]

@@ -35,7 +35,7 @@ import uuid
 
 
 class FetchError(Exception):
-    """What went wrong, in words for the person at the terminal."""
+    """An error, in words for the user at the terminal."""
 
 
 def say(text):
@@ -91,8 +91,8 @@ def for_release(entries, machine, suite):
     """Entries that name another Debian release in the place of the machine's.
 
     Suites of the machine's release, and of stable or oldstable, become those
-    of 'suite'.  What is left, such as a vendor's own packages, may not exist
-    for that release and goes.
+    of 'suite'.  Other entries, such as a vendor's own packages, may not exist
+    for that release, and are left out.
     """
     own = re.compile(rf"(?:{machine}|(?:old)*stable)((?:-[a-z]+)*)")
 

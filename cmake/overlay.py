@@ -59,7 +59,7 @@ NO_LICENSE = (".result", ".rdiff", ".json", ".svg", ".opt", ".cnf",
 
 
 class OverlayError(Exception):
-    """What went wrong, in words for the person at the terminal."""
+    """An error, in words for the user at the terminal."""
 
 
 def digest(content):
@@ -480,7 +480,7 @@ class Overlay:
                  if current[path] == wanted[path]]
         for path, content, original in todo:
             self.take_over(path, content, original)
-        # What the tree has: where the repository is ahead, not what it will have
+        # The tree's present file: the repository may be ahead of it
         wanted = self.wanted()
         entries = {}
         for path in set(wanted) | set(before):

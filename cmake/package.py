@@ -34,7 +34,7 @@ COMPONENTS = ("Server", "Server_Scripts", "ManPagesServer", "Client",
 
 
 class PackageError(Exception):
-    """What went wrong, in words for the person at the terminal."""
+    """An error, in words for the user at the terminal."""
 
 
 def say(text):

@@ -10,11 +10,16 @@ includes.
 
 So this program goes through the source file and the headers that it includes,
 in the compiler's order, and through the precompiled ones likewise.  It looks
-for a header in both for which a file that includes it, directly or not,
-defines a macro first, whose name is in that header.  So does a header that is
-not precompiled, and that the source file includes earlier: pfs.cc chooses so by
-pfs_file_provider.h what mysql_file.h calls.  If that differs the source file is
-printed, with the reason behind a tab.
+for a header H that is in both, and for a macro whose name is in H.  There are
+two cases:
+
+  1. A file that includes H, directly or not, defines the macro before that.
+  2. A header that is not precompiled, and that the source file includes before
+     H, defines the macro: so pfs.cc chooses by pfs_file_provider.h which
+     functions mysql_file.h calls.
+
+If the macro differs, the program prints the source file, with the reason behind
+a tab.
 
 Conditions (#if) are not evaluated: every #include and #define counts.
 Headers of the system are not read; names that begin with an underscore count
@@ -40,7 +45,7 @@ PRAGMA = re.compile(r"pack\b|GCC\s+(?!diagnostic\b|system_header\b)")
 
 
 class File:
-    """What matters in a source file or header."""
+    """The lines that matter in a source file or header."""
 
     def __init__(self, path):
         self.path = path
@@ -85,7 +90,7 @@ class Reader:
                     file.directives.append((what, rest, None))
             elif match := NAME.match(rest):
                 file.directives.append((what, match[0], None))
-        # What is behind a source file's last #include is of no interest
+        # Lines behind a source file's last #include are of no interest
         while (not file.names and file.directives
                and file.directives[-1][0] != "include"):
             file.directives.pop()

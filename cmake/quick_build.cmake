@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What makes a build quicker and the server no other: precompiled headers, less
-# debug information, and a target without what only tests need.  MariaDB's CMake
-# reads this file as CMAKE_PROJECT_INCLUDE, so its own files stay as they are.
-# The builds that BUILD/run, BUILD/test and BUILD/bench make have it.  Packages
-# do not: they are built as Debian builds its own.
+# Make a build quicker and the server no other: with precompiled headers, less
+# debug information, and a target without the programs that only tests need.
+# MariaDB's CMake reads this file as CMAKE_PROJECT_INCLUDE, so its own files
+# stay as they are.  The builds of BUILD/run, BUILD/test and BUILD/bench have
+# it.  Packages do not: they are built as Debian builds its own.
 #
-# Most of the time that a file of the SQL layer takes goes into reading
-# sql_class.h and what it includes, 300 headers.  A target below gets the
-# headers that nearly all of its files include as a precompiled one.  Files
-# that would not mean the same with it are left out; precompile.py finds them.
-# Nothing named here needs to exist: what another release series does not have
-# is passed over.
+# For a file of the SQL layer, the compiler spends most of its time on
+# sql_class.h and the 300 headers that this includes.  A target below gets the
+# headers that nearly all of its files include as a precompiled one.  Files that
+# would mean something else with it do without; precompile.py finds them.
+# Nothing named here needs to exist: another release series may not have it.
 #
 #   PRECOMPILE_PYTHON  Python 3
 
@@ -36,8 +35,8 @@ function(precompile target)
     unset(found)
   endforeach()
 
-  # What is generated is not there yet.  Flags of its own make the compiler
-  # refuse a header that was precompiled without them
+  # Generated files do not exist yet.  If a file has flags of its own, the
+  # compiler refuses a header that was precompiled without them
   set(readable "")
   set(left_out "")
   foreach(source ${sources})
@@ -100,7 +99,8 @@ function(all_targets variable directory)
   set(${variable} "${targets}" PARENT_SCOPE)
 endfunction()
 
-# The target server_and_client: what runs it, creates its data directory, and connects
+# The target server_and_client: the server, and the programs that create its
+# data directory and connect to it
 function(add_server_target)
   add_custom_target(server_and_client)
   set(programs mariadbd mariadb mariadb-admin my_print_defaults resolveip)

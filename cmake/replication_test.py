@@ -78,7 +78,7 @@ def flushes(number):
 
 def replica_flushes(number):
     """Without explicit locks on tables: appliers that wait for one in another
-    order than that of their commits are a deadlock on any server."""
+    order than they commit are a deadlock on any server."""
     return flushes((0, 1, 4)[number % 3] + 5 * number)
 
 
@@ -213,7 +213,7 @@ class Pair:
         former.stop()
         new.sql("STOP SLAVE; RESET SLAVE ALL")
         former.start()
-        # What it wrote last as a primary is where it goes on as a replica
+        # As a replica it goes on after its own last write as a primary
         former.sql("SET GLOBAL gtid_slave_pos=@@GLOBAL.gtid_binlog_pos")
         self.primary, self.replica = new, former
         self.follow(former, new)

@@ -27,8 +27,8 @@ import overlay
 OUR_SUITE = "table_cache,table_cache_dump,table_cache_info"
 STRESS_SECONDS = 300
 
-# Programs in sql-bench, whether they use MariaDB's command-line client, and what
-# the server that they stress is started with
+# Programs in sql-bench, whether they use MariaDB's command-line client, and the
+# options of the server that they stress
 STRESS_PROGRAMS = (
     ("stress_table_cache", True,
      ("--table-open-cache=10", "--table-definition-cache=400")),
@@ -139,7 +139,7 @@ def stream(command, cwd, each_line=None, env=None):
             show()
         except KeyboardInterrupt:
             # It gets no signal of the terminal's.  Let it stop its servers; it
-            # would not get that far if nobody read what it says
+            # would not get that far if its output was not read
             os.killpg(process.pid, signal.SIGINT)
             show()
             process.wait()
@@ -358,7 +358,7 @@ class Runner:
             if not started:
                 results.add(name, "failed")
                 return
-            # What sanitizers and assertions say goes to the server's log
+            # Sanitizers and assertions write to the server's log
             log = pathlib.Path(work, "data", "mariadbd.err").read_text(
                 errors="replace")
             alarm = re.search(r"(?m)^.*(ERROR: AddressSanitizer|LeakSanitizer"

@@ -39,7 +39,7 @@ SECTION = re.compile(r"\[([a-z][a-z0-9-]*)\]$")
 
 
 class SeriesError(Exception):
-    """What went wrong, in words for the person at the terminal."""
+    """An error, in words for the user at the terminal."""
 
 
 def say(text):
@@ -233,7 +233,7 @@ class Maker:
     def make(self, output):
         """Write the series; return the names of the patches."""
         states = list(self.states())
-        # The whole patch set as it is now; somebody may edit it meanwhile
+        # The whole patch set as it is now; a user may edit it meanwhile
         self.whole = states[-1][1]
         paths = sorted({path for _, state in states for path in state})
         with tempfile.TemporaryDirectory(prefix="series-") as work:

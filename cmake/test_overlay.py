@@ -23,7 +23,7 @@ STOCK = "".join(f"line {number}\n" for number in range(1, 41))
 
 
 class TreesTest(unittest.TestCase):
-    """What the tests below share."""
+    """The base of the tests below."""
 
     def setUp(self):
         work = tempfile.TemporaryDirectory()
@@ -245,7 +245,7 @@ class OverlayTest(TreesTest):
         patch = self.top / "sql/a.cc.patch"
         patch.write_text(patch.read_text().replace("TODO", "x"))
         self.assertEqual(self.problems(), "")
-        # What follows the block may change
+        # The lines behind the block may change
         for changed, found in (("line 25", False), ("line 12", True),
                                ("line 15", True)):
             self.put(self.stock / "source/sql/a.cc",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the tests of replication and of Galera share: nodes, the load that
-runs on them, and the comparison of what they hold in the end.
+"""The common part of the tests of replication and of Galera: nodes, the load
+that runs on them, and the comparison of their data in the end.
 
 All files are below one work directory.  Leaving `Topology` stops every
 load and every server that was started, whatever ended the test.
@@ -33,8 +33,8 @@ def say(text):
 
 
 def free_ports(count):
-    """Ports that nobody listens on, outside the range from which the system
-    gives ports to clients."""
+    """Ports on which no process listens, outside the range from which the
+    system gives ports to clients."""
     found = []
     while len(found) < count:
         port = random.randrange(20000, 30000)
@@ -196,7 +196,7 @@ class Node:
         return rows[0][1] if rows else None
 
     def alarms(self):
-        """What the log reports that is not in order."""
+        """The errors that the log reports."""
         text = (self.log.read_text(errors="replace")
                 if self.log.exists() else "")
         return [match[0] for match in ALARM.finditer(text)

@@ -8,24 +8,25 @@
   link that the server did not check.
 
   A table's file is named './database/table.ext', relative to the data
-  directory. To know it by a unique name, and to open it without following a
-  link, the name used to be resolved from the root on: getcwd(), a readlink()
-  for each component of it, an lstat(), and then an openat() and a close() for
-  each directory of the absolute name.
+  directory. The server must know it by a unique name, and open it without
+  following a link. To do so, it used to resolve the name from the root on: by
+  getcwd(), a readlink() for each component of it, an lstat(), and then an
+  openat() and a close() for each directory of the absolute name.
 
-  What is known already need not be asked again: the data directory is the
-  working directory of the server, and its real name does not change.
-  my_table_path() only has to put it in front. The result is the unique name
-  if neither 'database' nor 'table.ext' is a symbolic link. Whether this is so
-  is found out when the file is opened, by an open that fails (ELOOP or
-  ENOTDIR) if any component of './database/table.ext' is a link, even one that
-  was put there the moment before. On failure the caller resolves and checks
-  the name in full.
+  Now the server does not ask for the data directory again: it is the working
+  directory of the server, and its real name does not change.
 
-  my_open_nosymlinks() is this open. It takes absolute names too, as realpath()
-  returns them. Where the kernel has openat2() it is one system call, elsewhere
-  it walks along the directories. my_open_index_in_data_dir() and
-  my_open_data_in_data_dir() open a table's files with it.
+  1. my_table_path() puts that name in front. The result is the unique name if
+     neither 'database' nor 'table.ext' is a symbolic link.
+  2. my_open_nosymlinks() opens the file. It fails (ELOOP or ENOTDIR) if any
+     component of './database/table.ext' is a link, even one that was put there
+     the moment before. On failure the caller resolves and checks the name in
+     full.
+
+  my_open_nosymlinks() takes absolute names too, as realpath() returns them.
+  Where the kernel has openat2() it is one system call, elsewhere it walks along
+  the directories. my_open_index_in_data_dir() and my_open_data_in_data_dir()
+  open a table's files with it.
 */
 
 #include <my_sys.h>

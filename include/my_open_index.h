@@ -6,85 +6,90 @@
 /*
   Index from unique file name to open share, for MyISAM and Aria
 
-  An engine opens the files of a table once and keeps what all instances of
-  the table have in common in a 'share'. Whoever opens or creates a table asks
-  first whether a share of its file is there already. The index answers this
-  in a constant number of steps, however many tables are open.
+  An engine opens the files of a table once. All instances of the table have a
+  'share' in common. A thread that opens or creates a table asks first whether a
+  share of its file exists already. The index answers this in a constant number
+  of steps, however many tables are open.
 
-  - In the index is every share that is not of an internal temporary table
-    (or of the private copy that Aria's repair makes), from the time when it
-    is opened to the time when its last instance is closed.
+  - The index has every share from the time when it is opened to the time when
+    its last instance is closed. It does not have the shares of internal
+    temporary tables, or of the private copy that Aria's repair makes.
 
   - A share is 'current' or 'retired'. It gets retired (last_version= 0) when
-    its table is about to be dropped, renamed or rebuilt. A retired share is
-    never found again, though it stays in the index until it is closed. In
-    the meantime its file name may be given to a new file and a new share, so
-    the same name can be in the index several times. At most one of the
-    shares of a name is current.
+    its table is about to be dropped, renamed or rebuilt. No thread finds a
+    retired share again, though it stays in the index until it is closed. In
+    the meantime a new file and a new share may get its file name, so the same
+    name can be in the index several times. At most one of the shares of a name
+    is current.
 
   - Retired shares stay in the index so that retiring needs no lock on it:
     Aria does it while it has other locks, which rank after the index's.
 
-  The shares are kept in a HASH. It stores a pointer and a hash value for each
-  share, 16 bytes, and grows a bucket at a time, so no insert has to move all
-  that is there. The key is the share's own copy of its file name. A HASH
-  needs memory when it grows: only open_index_insert() can fail.
+  A HASH keeps the shares. It stores a pointer and a hash value for each share,
+  16 bytes, and grows a bucket at a time, so no insert has to move all entries.
+  The key is the share's own copy of its file name. A HASH needs memory when it
+  grows: only open_index_insert() can fail.
 
-  The index needs no call to start it or to end it. Its memory is given back
+  The index needs no call to start it or to end it. It gives its memory back
   when the last share leaves. Thus stand-alone tools, which link the engine's
   library but don't call the server's initialization, need to do nothing.
 
-  Who may work on a file: name locks
-  ----------------------------------
+  Name locks: one thread at a time works on a file
+  ------------------------------------------------
 
-  The mutex of the index (THR_LOCK_myisam, THR_LOCK_maria) is held only to
-  look up, insert and remove, never across file I/O. A lock on the name of a file
-  keeps an open, a close or a create of it from meeting another one:
+  A thread holds the mutex of the index (THR_LOCK_myisam, THR_LOCK_maria) only
+  to look up, insert and remove, never across file I/O. A lock on the name of a
+  file keeps an open, a close or a create of it from meeting another one:
 
-  - open_index_begin() makes the calling thread the owner of a name. If
-    another thread owns the name, it waits; threads that wait for one name
-    don't disturb those that work on other names. The owners follow each
-    other in the order in which they came.
+  1. open_index_begin() makes the calling thread the owner of a name. If
+     another thread owns the name, the caller waits; threads that wait for one
+     name don't disturb threads that work on other names. The owners follow each
+     other in the order in which they came.
 
-  - The owner opens, closes or creates the file, and inserts or removes the
-    share. A name can be owned while no share of it exists (the file is being
-    opened first, or created), while the current share is open (another
-    instance of the table is opened or closed), or while only retired ones
-    are.
+  2. The owner opens, closes or creates the file, and inserts or removes the
+     share. A thread can own a name while no share of it exists (the thread
+     opens the file first, or creates it), while the current share is open (the
+     thread opens or closes another instance of the table), or while only
+     retired shares are open.
 
-  - open_index_end() gives the name to the next thread.
+  3. open_index_end() gives the name to the next thread.
 
   What another thread can see, between any two steps of the owner:
 
-  - By name: nothing. open_index_find() is for the owner of the name only, so
-    nobody finds a share which is not complete yet or is being closed.
+  1. By name: nothing. open_index_find() is for the owner of the name only, so
+     no other thread finds a share that is not complete yet or is being closed.
 
-  - By walking the engine's list of open instances (checkpoint, key caches,
-    panic): only instances that are complete. The owner adds an instance as
-    the last step of opening, and removes it as the first step of closing,
-    both with the mutex held. Aria's last instance of a share stays in the list
-    until the files are synced, for checkpoints have to know them until then;
-    they wait for close_lock before they touch more than the constant fields.
+  2. By walking the engine's list of open instances (checkpoint, key caches,
+     panic): only instances that are complete. The owner adds an instance as
+     the last step of opening, and removes it as the first step of closing,
+     both with the mutex held. Aria's last instance of a share stays in the list
+     until the files are synced, because checkpoints have to know them until
+     then. A checkpoint waits for close_lock before it touches more than the
+     constant fields.
 
-  - If the owner fails to open the file, and the error is a fact about the
-    file (it is missing, or damaged), the threads that were waiting to open it
-    in the same way get the same error, without doing the I/O again. Threads
-    that come later, want to open it in another way, or don't want to open it,
-    go on with it as usual. So do all if the owner lacked something, such as
-    memory or a descriptor, for the next thread may get it.
+  If the owner fails to open the file, there are two cases:
+
+  1. The error is a fact about the file (it is missing, or damaged). The threads
+     that were waiting to open the file in the same way get the same error,
+     without doing the I/O again. Threads that come later, want to open it in
+     another way, or don't want to open it, go on as usual.
+
+  2. The owner lacked something, such as memory or a descriptor. All threads go
+     on as usual, for the next thread may get it.
 
   The entry of an owned name is on the stack of its owner, so owning a name
-  needs no memory and cannot fail. A thread owns one name at a time: it does
-  not open, close or create a registered table while it does so with another.
+  needs no memory and cannot fail. A thread owns one name at a time: while it
+  opens, closes or creates a registered table, it does so with no other one.
 
   Owned names are in chains, by hash value. Each chain has a mutex of its own,
-  so to own a name and to give it back costs nothing that other names share.
+  so a thread that takes a name and gives it back touches nothing that other
+  names share.
 
   Order of locks: name, Aria's close_lock, mutex of the index, intern_lock.
-  Nobody waits for a name while holding any of the others. A thread that has the
-  mutex of a chain locks nothing else but what entering a stage takes. These
-  mutexes have no instrument of the performance schema: a wait for a name shows
-  as the stage.
+  No thread waits for a name while it holds any of the others. A thread that has
+  the mutex of a chain takes no other lock, but for those of entering a stage.
+  These mutexes have no instrument of the performance schema: a wait for a name
+  shows as the stage.
 */
 
 #include <my_pthread.h>
@@ -94,18 +99,18 @@
 
 C_MODE_START
 
-/* Number of chains of owned names. There are as many as threads that open */
+/* Number of chains of owned names. Each thread that opens tables owns a name */
 #define OPEN_INDEX_NAME_CHAINS 64
 
 struct st_my_thread_var;
 
 /*
-  A thread that owns a name, or waits for it. All is protected by the mutex of
-  the chain, open_index_name_locks[hash_value % OPEN_INDEX_NAME_CHAINS]
+  A thread that owns a name, or waits for it. The mutex of the chain protects
+  all members: open_index_name_locks[hash_value % OPEN_INDEX_NAME_CHAINS]
 */
 typedef struct st_open_index_name
 {
-  /* Of the owner. The current share of the name, NULL if not looked for */
+  /* Owner: the current share of the name, NULL if not looked for */
   void *share;
   /* Constant. The caller keeps the name until it gives it back */
   const char *name;
@@ -115,12 +120,12 @@ typedef struct st_open_index_name
   uint32 hash_value;                            /* Constant. Of the name */
   /* Owner: next owner in the chain. Waiting: next in the queue */
   struct st_open_index_name *next;
-  /* Owner: those who wait for the name, in order of arrival. NULL if none */
+  /* Owner: the threads that wait, in order of arrival. NULL if none */
   struct st_open_index_name *first_waiting, *last_waiting;
-  /* Waiting: whom to wake up. Sleeps until waiting is set to FALSE */
+  /* Waiting: the thread to wake up. Sleeps until waiting is set to FALSE */
   struct st_my_thread_var *thread;
   my_bool waiting;
-  /* Waiting: set when it gets the error of the owner instead of the name */
+  /* Waiting: set if the thread gets the error of the owner, not the name */
   int error;
 } OPEN_INDEX_NAME;
 
@@ -131,9 +136,9 @@ typedef struct st_open_index
   /* Constant: the unique file name of a share */
   my_hash_get_key get_name;
   /*
-    Constant: FALSE if the share is retired. A share may get retired while
-    neither the lock is held nor its name owned, but then no other thread
-    wants to open it (the server has an exclusive metadata lock on its table).
+    Constant: FALSE if the share is retired. A thread may retire a share while
+    no thread holds the lock or owns the name. But then no other thread wants to
+    open it (the server has an exclusive metadata lock on its table).
   */
   my_bool (*is_current)(const void *share);
   /* Protected by lock. Uninitialized (all zero) when there are no shares */
@@ -147,17 +152,18 @@ typedef struct st_open_index
     { 0, 0, 0, 0, 0, { 0, 0, 0, 0, 0, 0, 0 }, 0, 0, 0, 0 }, { 0 } }
 
 /*
-  What SHOW PROCESSLIST shows of a thread that waits for a name. The server sets
-  the function, which enters a stage and saves the former one in old_stage if that
-  is not NULL. A thread that closes tables may have no THD (SIGHUP, flush_time).
+  The stage that SHOW PROCESSLIST shows for a thread that waits for a name. The
+  server sets the function, which enters a stage and saves the former one in
+  old_stage if that is not NULL. A thread that closes tables may have no THD
+  (SIGHUP, flush_time).
 */
 extern PSI_stage_info stage_waiting_for_table_file;
 extern void (*open_index_enter_stage)(const PSI_stage_info *stage,
                                       PSI_stage_info *old_stage);
 
 /*
-  For the chains of that number of all indexes. mysys creates and destroys them
-  with its other mutexes
+  Each is for the chain of that number in every index. mysys creates and
+  destroys them with its other mutexes
 */
 extern mysql_mutex_t open_index_name_locks[OPEN_INDEX_NAME_CHAINS];
 void open_index_init_locks(void);

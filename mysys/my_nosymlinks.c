@@ -24,18 +24,18 @@
 #endif
 
 /*
-  Where my_open_nosymlinks() can't refuse a link in the name of a directory the
-  server has to resolve every name. So it has on macOS, for which 'T1.MYI' may be
-  't1.MYI'.
+  Where my_open_nosymlinks() can't refuse a link in the name of a directory, the
+  server has to resolve every name. It has to do so on macOS, too, for which
+  'T1.MYI' may be 't1.MYI'.
 */
 #if defined(HAVE_OPEN_PARENT_DIR_NOSYMLINKS) && !defined(__APPLE__)
 #define NAMES_ARE_UNIQUE
 #endif
 
 /*
-  Real name of the data directory with a '/' at its end, and its length. Set
-  once, before other threads are started. Empty if my_table_path_init() was
-  not called: so it is in stand-alone tools, which resolve every name.
+  Real name of the data directory with a '/' at its end, and its length. The
+  server sets it once, before it starts other threads. Stand-alone tools do not
+  call my_table_path_init(): it is empty there, and they resolve every name.
 */
 static char data_dir[FN_REFLEN];
 static size_t data_dir_length;
@@ -43,8 +43,8 @@ static size_t data_dir_length;
 #ifdef HAVE_OPENAT2
 /*
   Whether the kernel (from 5.6 on) has openat2() and no filter of system calls
-  refuses it. Stand-alone tools find out with the first file, the server before
-  it starts other threads.
+  refuses it. Stand-alone tools find out when they open the first file, the
+  server before it starts other threads.
 */
 enum { OPENAT2_UNKNOWN, OPENAT2_WORKS, OPENAT2_MISSING };
 static int32 openat2_state;
@@ -82,15 +82,16 @@ static my_bool use_openat2(void)
 /**
   Remember the working directory, which is the server's data directory
 
-  To be called after the server has changed to its data directory, and before
+  The server calls this after it has changed to its data directory, and before
   it opens tables in several threads. It does not change the directory again.
 
-  Without NAMES_ARE_UNIQUE nothing is remembered, and every name is resolved.
+  Without NAMES_ARE_UNIQUE this remembers nothing, and the server resolves every
+  name.
 
-  It also finds out whether openat2() works. A filter of system calls may fail
-  it with any error, which must not be mistaken for an error of the file, and
-  which would cost a system call at every open. The environment variable
-  MARIADB_OPENAT2=0 is for a filter that kills the process instead.
+  This also finds out whether openat2() works. If a filter of system calls makes
+  it fail, the error may be any: the server must not mistake it for an error of
+  the file, and each open would cost one system call more. The environment
+  variable MARIADB_OPENAT2=0 is for a filter that kills the process instead.
 */
 
 void my_table_path_init(void)
@@ -175,9 +176,9 @@ char *my_table_file_name(char *to, const char *name, const char *ext,
   @param to    buffer of FN_REFLEN
   @param name  name of the file
 
-  @return TRUE if the name has the form './database/file': it was set to what
-          realpath() would make of it if no component is a symbolic link.
-          FALSE otherwise: the caller has to resolve the name.
+  @return TRUE if the name has the form './database/file': 'to' is the name that
+          realpath() would return if no component is a symbolic link. FALSE
+          otherwise: the caller has to resolve the name.
 */
 
 my_bool my_table_path(char *to, const char *name)
@@ -199,9 +200,9 @@ my_bool my_table_path(char *to, const char *name)
 /**
   Resolve the name of a directory, as my_realpath() does
 
-  One of the form './database/' costs one system call, whatever the name of the
-  data directory. The performance schema does this for each file that it sees
-  opened.
+  A name of the form './database/' costs one system call, whatever the name of
+  the data directory. The performance schema calls this for each file that it
+  sees opened.
 */
 
 int my_realpath_of_dir(char *to, const char *dir)
@@ -228,9 +229,9 @@ int my_realpath_of_dir(char *to, const char *dir)
 
 
 /*
-  TRUE if name has the form './database/file' and unique_name is what
-  my_table_path() made of it: then no component of it was a symbolic link when
-  the file was opened, and none is to be followed later.
+  TRUE if name has the form './database/file' and my_table_path() made
+  unique_name of it. Then no component of the name was a symbolic link when the
+  file was opened, and the server must follow none later.
 */
 
 my_bool my_is_table_path(const char *unique_name, const char *name)
@@ -247,8 +248,9 @@ my_bool my_is_table_path(const char *unique_name, const char *name)
   @param name         by which the table was opened
 
   @return name, if it is relative to the data directory and says the same: so
-          the file is found though somebody moved the data directory since the
-          server was started. unique_name otherwise. Open it following no link.
+          the server finds the file though a user moved the data directory since
+          the server was started. unique_name otherwise. Open the file following
+          no link.
 */
 
 const char *my_reopen_name(const char *unique_name, const char *name)
@@ -322,7 +324,8 @@ static int open_along_directories(const char *name, int flags, int mode)
 
 /*
   Some systems have an error of their own for a symbolic link that O_NOFOLLOW
-  refused: EMLINK on FreeBSD, EFTYPE on NetBSD. To open() they mean nothing else
+  refused: EMLINK on FreeBSD, EFTYPE on NetBSD. open() returns them for nothing
+  else
 */
 
 static int link_refused(int fd)
@@ -380,7 +383,7 @@ int my_open_nosymlinks(const char *name, int flags, int mode)
       my_atomic_store32_explicit(&openat2_state, OPENAT2_MISSING,
                                  MY_MEMORY_ORDER_RELAXED);
       break;
-    case ELOOP:                 /* Tells not if it is a directory or the file */
+    case ELOOP:                 /* Of a directory, or of the file: unknown */
       if (name[0] == '.')
         return -1;
       break;
@@ -422,9 +425,9 @@ int my_open_nosymlinks(const char *name, int flags, int mode)
   @return descriptor, or -1 and my_errno: ELOOP or ENOTDIR if there is a
           symbolic link in the name
 
-  It is opened for writing if that is possible, as tables are that are needed
-  for reading only. HA_OPEN_FORCE_MODE is for stand-alone tools, which have no
-  data directory.
+  This opens the file for writing if that is possible, as MariaDB does with
+  tables that it needs for reading only. HA_OPEN_FORCE_MODE is for stand-alone
+  tools, which have no data directory.
 */
 
 File my_open_index_in_data_dir(PSI_file_key key __attribute__((unused)),
@@ -449,13 +452,13 @@ File my_open_index_in_data_dir(PSI_file_key key __attribute__((unused)),
   Open a table's data file that is in the data directory and no symbolic link
 
   @param key    of the file, for the performance schema
-  @param name   './database/table.ext', beside an index file that was opened by
-                my_open_index_in_data_dir()
+  @param name   './database/table.ext', in the directory of an index file that
+                my_open_index_in_data_dir() has opened
   @param mode   O_RDWR or O_RDONLY
   @param flags  for mysql_file_open()
 
-  @return descriptor, or -1. Gives no error message: the caller looks if the
-          file is a link, and opens it in another way if not.
+  @return descriptor, or -1 without an error message: the caller finds out
+          whether the file is a link, and opens it in another way if not.
 */
 
 File my_open_data_in_data_dir(PSI_file_key key __attribute__((unused)),

@@ -8,9 +8,9 @@
 #include <my_open_index.h>
 
 /*
-  The array of the hash grows by so many shares (of 16 bytes) at a time. With
-  a million open tables the array is reallocated 244 times, with the default
-  of HASH it would be 2,000 times.
+  The array of the hash grows by so many shares (of 16 bytes) at a time. With a
+  million open tables the server reallocates the array 244 times; with the
+  default of HASH, 2,000 times.
 */
 #define OPEN_INDEX_GROWTH 4096
 
@@ -57,7 +57,7 @@ my_bool open_index_no_memory(const char *keyword)
 
   @return the share, NULL if there is none or all are retired
 
-  Retired shares of the same name are stepped over. There are only as many of
+  This steps over retired shares of the same name. There are only as many of
   them as the statement that retired them has not closed yet.
 */
 
@@ -165,7 +165,7 @@ static mysql_mutex_t *lock_of_chain(const OPEN_INDEX_NAME *entry)
 }
 
 
-/* Make the caller the owner of a name that nobody owns */
+/* Make the caller the owner of a name that no thread owns */
 
 static void become_owner(OPEN_INDEX *index, OPEN_INDEX_NAME *owner)
 {
@@ -202,23 +202,23 @@ static void wake_up(OPEN_INDEX_NAME *entry)
   Become the owner of a name, and look up its current share
 
   @param index   the index; index->lock is not held
-  @param owner   to be filled in. Belongs to the index until
+  @param owner   this fills it in. It belongs to the index until
                  open_index_end(); owner->share is the current share, or NULL
                  if how is OPEN_INDEX_CLOSE.
   @param name    unique file name. Must stay until open_index_end()
   @param length  its length
   @param how     OPEN_INDEX_HOW(), OPEN_INDEX_CREATE or OPEN_INDEX_CLOSE
 
-  The share stays the current one until the caller changes that, as only the owner
-  of a name inserts and removes its shares: so the two mutexes are locked one
-  after the other.
+  The share stays the current one until the caller changes that, as only the
+  owner of a name inserts and removes its shares. So this locks the two mutexes
+  one after the other.
 
   @return 0 if the caller owns the name now. Else the error with which another
           thread, for which the caller waited, failed to open the file in the
           same way: the caller owns nothing and fails with that error too.
 
-  The wait can't be interrupted, as waiting for the mutex couldn't be: it is
-  for as long as another thread opens or closes one file.
+  A user can't interrupt the wait, nor could the wait for the mutex be
+  interrupted. It takes as long as another thread opens or closes one file.
 */
 
 int open_index_begin(OPEN_INDEX *index, OPEN_INDEX_NAME *owner,
@@ -275,11 +275,11 @@ int open_index_begin(OPEN_INDEX *index, OPEN_INDEX_NAME *owner,
 
 
 /*
-  Is an error a fact about the file, which a thread that tries at once will meet,
-  too? Others may be gone by then (no memory, no descriptor, a failing disk, the
-  file of a character set), or depend on how the caller spells the name. (A
-  header that cannot be read is a damaged file to MyISAM and Aria, whatever the
-  reason.)
+  Is an error a fact about the file, which another thread that tries at once
+  will meet, too? Other errors may be gone by then (no memory, no descriptor, a
+  failing disk, the file of a character set), or depend on how the caller spells
+  the name. (A header that cannot be read is a damaged file to MyISAM and Aria,
+  whatever the reason.)
 */
 
 static my_bool is_about_file(int error)

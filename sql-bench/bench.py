@@ -4,16 +4,18 @@
 
 Every scenario (sql-bench/scenarios) is a list of cells.  For every pair, each
 cell is measured on the stock and on the patched server; which of the two goes
-first alternates.  What counts is the median of the pairs' ratios, shown with
-an interval that has it with a probability of 95 %.  Servers named by --peer run the same statements
-behind each pair, where a scenario needs no more of a server than statements.
+first alternates.  The result is the median of the pairs' ratios, shown with an
+interval that has it with a probability of 95 %.  Servers named by --peer run
+the same statements behind each pair, where a scenario needs no more of a server
+than statements.
 
-With --budget, each scenario gets its share of the time, by its weight, and
-what an earlier one has left over goes to the later ones.  Within its share it
-chooses how long a measurement lasts; when the share is used up it ends with
-what it has.  What is left over in the end goes to those that miss something.
+With --budget, each scenario gets its share of the time, by its weight.  Time
+that an earlier one has left over goes to the later ones.  Within its share a
+scenario chooses how long a measurement lasts; when the share is used up it ends
+with the measurements that it has.  Time that is left over in the end goes to
+scenarios that lack some.
 
-A scenario that fails says so and does not keep the others from being run.
+A scenario that fails says so, and the other scenarios run all the same.
 
 After each measurement the raw data is saved as JSON, so an interrupted run
 keeps what it has, and --resume continues it.
@@ -77,7 +79,7 @@ class Progress:
 
 
 def machine():
-    """What the numbers were measured on."""
+    """The machine on which the numbers were measured."""
     model = "unknown"
     for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
@@ -262,7 +264,7 @@ class Run:
                 return
             servers = self.prepare()
             if self.deadline:
-                # What a scenario that can choose takes for one measurement
+                # The time of one measurement, for a scenario that can choose
                 self.options.each = ((self.deadline - time.monotonic())
                                      / self.missing())
             self.begin, self.first_missing = time.monotonic(), self.missing()

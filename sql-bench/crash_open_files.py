@@ -162,8 +162,8 @@ def main():
             unsure = set()
             for job, pipe in enumerate(pipes):
                 rows, either, lasts[job] = pipe.recv()
-                # What a round before has committed and this one has not touched
-                # stays expected
+                # Rows that an earlier round has committed, and this one has
+                # not touched, stay expected
                 expected.update(rows)
                 unsure |= either
                 jobs[job].join()

@@ -48,8 +48,8 @@ INPUTS = {
     "section_shard": 29.4,
     # A mutex of the definition cache: lock, a reference, unlock
     "section_share": 15.0,
-    # CPU time of a statement that hits, and what a miss takes on top: about
-    # that of SELECT * FROM an empty InnoDB table, 16 connections, two CPUs
+    # CPU time of a statement that hits, and the time that a miss takes on top:
+    # about as SELECT * FROM an empty InnoDB table, 16 connections, two CPUs
     "statement": 16000.0,
     "miss": 6000.0,
 }
@@ -75,7 +75,7 @@ class Line:
 
 
 class Machine:
-    """N CPUs that use what they share in the order of simulated time."""
+    """N CPUs that use mutexes and lines in the order of simulated time."""
 
     def __init__(self, cpus, inputs):
         self.cpus = cpus
@@ -110,7 +110,7 @@ class Machine:
         return line.free_at, start > now
 
     def read(self, name, cpu, now):
-        """Read a line that others write."""
+        """Read a line that other CPUs write."""
         return now + self.fetch(cpu, self.line(name).owner)
 
 

@@ -92,10 +92,10 @@ class Worker(stress.KeepingWorker):
                 [f"ALTER TABLE {table} DISABLE KEYS",
                  f"ALTER TABLE {table} ENABLE KEYS"]])
         table = rng.choice([table, f"kept{number}"])
-        # These open a table while it is repaired, or let others open it while
-        # they have its logging off. Aria, also unpatched, takes an instance
-        # opened while logging is off for one without transactions, and asserts
-        # when it is used later: not with transactional tables
+        # These open a table during its repair, or let other connections open it
+        # while they have its logging off. Aria, also unpatched, takes an
+        # instance opened while logging is off for one without transactions, and
+        # asserts when it is used later: so do not use transactional tables
         peek = table
         while "TRANSACTIONAL=1" in ENGINES[int(peek[-1])]:
             peek = f"{peek[:-1]}{rng.randrange(len(ENGINES))}"

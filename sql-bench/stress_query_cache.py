@@ -69,7 +69,8 @@ def connect(args, database=DATABASE):
 
 
 def enable(session):
-    """Refused while those who still use the cache keep it from being off"""
+    """The server refuses this while sessions that still use the cache keep it
+    from being off"""
     for _ in range(1000):
         try:
             session.query("SET GLOBAL query_cache_type=1")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Tests of what the benchmarks compute; no server is started."""
+"""Tests of the benchmarks' computations; they start no server."""
 
 import contextlib
 import io

@@ -267,7 +267,7 @@ def dump_once(options, variant, engine):
             report(measured="dump", variant=variant, engine=engine, beside=name,
                    seconds=round(took, 1),
                    rate=round(sum(a[1] for a in answers) / seconds),
-                   # With what it did for the dump or check
+                   # Includes the work for the dump or check
                    server_cpu_us=round(1e6 * used /
                                        sum(a[1] for a in answers), 1),
                    reopened_per_table_and_minute=round(

@@ -6,21 +6,24 @@
   @file
   The first statement that uses a table reads its engine-independent statistics:
   it searches mysql.table_stats once, mysql.column_stats for each column, and
-  mysql.index_stats for each part of each index. Unless somebody has used ANALYZE
-  TABLE ... PERSISTENT there are no rows in any of them. Then the searches, a
-  twentieth of the CPU time that a first use of an InnoDB table takes, find
-  nothing, and can be left out.
+  mysql.index_stats for each part of each index. Unless a user has used ANALYZE
+  TABLE ... PERSISTENT there are no rows in any of them. Then the searches find
+  nothing, and the statement can do without them. They are a twentieth of the
+  CPU time that a first use of an InnoDB table takes.
 */
 
 /**
   Has a statistics table no rows, so that no search in it can find any?
 
-  @param table  is open, and locked by the caller. Only for threads that read: a
-                thread that writes may insert the row that it searches for later.
+  @param table  the caller has opened and locked it
 
-  Only for the engines that keep an exact number, which the lock of the caller has
-  made constant: Aria without transactions, as mysql_install_db makes the tables,
-  and MyISAM.
+  The answer is 'yes' only for
+
+  1. threads that read: a thread that writes may insert the row that it searches
+     for later;
+  2. engines that keep an exact number, which the lock of the caller has made
+     constant: Aria without transactions, as mysql_install_db makes the tables,
+     and MyISAM.
 */
 static inline bool stat_table_has_no_rows(TABLE *table)
 {
@@ -34,12 +37,12 @@ static inline bool stat_table_has_no_rows(TABLE *table)
 }
 
 /**
-  A search in a table without rows is left out.
+  Leave out a search in a table without rows.
 
-  It counts as one in Handler_read_key, so that applications and tests that look
-  at the counters of a statement find what they know.
+  This counts it in Handler_read_key, so that applications and tests that look
+  at the counters of a statement find the same numbers as before.
 
-  @return that nothing was found
+  @return that the search found nothing
 */
 static inline bool stat_table_not_searched(TABLE *table)
 {

@@ -4,22 +4,23 @@
   @file
   The table cache (tc_*): the TABLEs that are open, used or free.
 
-  table_cache_core.h keeps the free ones and says how. This file connects the
-  core with TABLEs and THDs, opens nothing, and closes what is evicted.
-  table_def_cache.cc has the shares, and lists the locks of both caches.
+  table_cache_core.h keeps the free TABLEs, and explains how. This file connects
+  the core with TABLEs and THDs. It opens no TABLE, and closes those that are
+  evicted. table_def_cache.cc has the shares, and lists the locks of both
+  caches.
 
   The life of a TABLE
   -------------------
   A TABLE is in the all_tables list of its share's element from tc_add_table()
-  until it is closed. It is in the used half if it has a user, TABLE::in_use,
-  and in the free half, with in_use == NULL, if it is in the core's lists.
-  in_use and lists change together, under the mutex of a shard.
+  until it is closed. It is in the used half if it has a user (TABLE::in_use).
+  It is in the free half, with in_use == NULL, if it is in the core's lists.
+  in_use and the lists change together, under the mutex of a shard.
 
-  all_tables is written only when a TABLE is opened or closed, never by acquire
-  or release. The deadlock detector walks it without a mutex: while it does so,
-  all_tables_refs is not zero, and a thread that opens or closes a TABLE waits
-  for COND_release. The detector walks only flushed shares, and all TABLEs of a
-  flushed share have a user:
+  A thread writes all_tables only when it opens or closes a TABLE, never when it
+  acquires or releases one. The deadlock detector walks all_tables without a
+  mutex. While it does so, all_tables_refs is not zero, and a thread that opens
+  or closes a TABLE waits for COND_release. The detector walks only flushed
+  shares, and all TABLEs of a flushed share have a user:
 
   1. The thread that sets 'flushed' purges the free TABLEs under the same
      LOCK_table_share.
@@ -29,32 +30,40 @@
      the free half. That thread outlives the TABLE, since it waits for the
      detector before it unlinks the TABLE.
 
-  TABLEs are closed while no mutex is held.
+  A thread holds no mutex while it closes TABLEs.
 
   Fields of TABLE
   ---------------
-  While a TABLE is free, these belong to the table cache: next and prev (links
-  of the share's free list), global_free_next and global_free_prev (of the LRU
-  list), instance (the shard), and insert_values (the stamp; TABLE::init() sets
-  it to NULL whenever a statement starts to use the TABLE). While it is used:
-  instance (SCAN, SCAN_OPENED and AHEAD or not). So TABLE has the size that MariaDB
-  gives it, and what acquire and release write is in its first two cache lines.
+  The table cache uses fields that TABLE has anyway. So TABLE has the size that
+  MariaDB gives it, and acquire and release write only to its first two cache
+  lines. These fields belong to the table cache:
+
+  1. While a TABLE is free:
+     - next and prev: links of the share's free list;
+     - global_free_next and global_free_prev: links of the LRU list;
+     - instance: the shard;
+     - insert_values: the stamp. TABLE::init() sets it to NULL whenever a
+       statement starts to use the TABLE.
+  2. While a TABLE is used:
+     - instance: the flags SCAN, SCAN_OPENED and AHEAD.
 
   Scans
   -----
   A statement that says of itself that it will not come back to its tables is a
-  scan; tc_is_scan() is the one place that knows which. A TABLE that a scan has
-  opened is the first to be evicted when the scan releases it, and stays that
-  while only scans use it. A TABLE that a scan finds in the cache as an ordinary
-  one stays an ordinary one. The definition of a table that only scans have
-  used (TDC_element::only_scanned) goes before those of others, too, and so
-  does what InnoDB knows of that table (dict0evict.cc).
+  scan. Only tc_is_scan() knows which statements are scans.
 
-  LOCK TABLES is a scan as long as no statement but scans uses what it has
-  locked: so mariadb-dump, which locks a database before it reads it, is one. It
-  holds what it locks for long. If that is not exclusive, it leaves the last free
-  TABLE of a share to the others, and opens one for itself: else each of the
-  others' tables would have to be opened again while a dump goes by.
+  1. A scan opens a TABLE: the TABLE is the first to be evicted when the scan
+     releases it, and stays that while only scans use it.
+  2. A scan finds an ordinary TABLE in the cache: the TABLE stays ordinary.
+  3. Only scans have used a table (TDC_element::only_scanned): its definition is
+     evicted before those of other tables, too, and so is InnoDB's definition of
+     it (dict0evict.cc).
+  4. LOCK TABLES is a scan as long as only scans use the tables that it has
+     locked. So mariadb-dump, which locks a database before it reads it, is a
+     scan. LOCK TABLES holds its tables for long. If its lock is not exclusive,
+     it leaves the last free TABLE of a share to the other users, and opens one
+     for itself. Otherwise a dump would force other users to open each of their
+     tables again.
 */
 
 #include "mariadb.h"
@@ -109,10 +118,10 @@ struct Table_cache_instance: public Table_cache_machine
   };
 
   /**
-    In TABLE::instance of a used TABLE: to be released as first to evict; and
-    besides, opened by its user, and not counted in scan_opens yet; or to be
-    released as the oldest. In debug builds, TABLE::instance of a free TABLE is
-    its shard.
+    Flags in TABLE::instance of a used TABLE. SCAN: release it as EVICT_FIRST.
+    SCAN_OPENED, with SCAN: the user has opened it, and it is not counted in
+    scan_opens yet. AHEAD: release it as OLDEST. In debug builds,
+    TABLE::instance of a free TABLE is its shard.
   */
   static constexpr uint32 SCAN= 1U << 31, SCAN_OPENED= 1U << 30, AHEAD= 1U << 29;
 
@@ -124,7 +133,7 @@ struct Table_cache_instance: public Table_cache_machine
   static void set_stamp(TABLE *table, ulonglong stamp)
   { table->insert_values= reinterpret_cast<uchar*>(stamp); }
 #else
-  /* A pointer has no room for it. TABLE::init() sets this to 0, too. */
+  /* A pointer has no room for a stamp. TABLE::init() sets this to 0, too. */
   static ulonglong stamp(const TABLE *table)
   { return table->opt_range_condition_rows; }
   static void set_stamp(TABLE *table, ulonglong stamp)
@@ -190,7 +199,7 @@ void tc_close_tables(Table_list *list)
 /**
   Make sure that no deadlock detector walks all_tables.
 
-  While LOCK_table_share is kept from then on, none can begin to.
+  While the caller keeps LOCK_table_share from then on, none can begin to.
 */
 
 void tc_wait_for_detectors(TDC_element *element)
@@ -221,8 +230,8 @@ static void remove_table(TABLE *table, bool evicted)
 /**
   Take all free TABLEs from a share.
 
-  While LOCK_table_share is held: they leave the free half and all_tables.
-  The caller closes them when it has unlocked.
+  The caller holds LOCK_table_share. The TABLEs leave the free half and
+  all_tables. The caller closes them when it has unlocked.
 */
 
 void tc_take_free_tables(TDC_element *element, Table_list *out)
@@ -242,7 +251,7 @@ void tc_take_free_tables(TDC_element *element, Table_list *out)
 /**
   Evict a TABLE if the limit is exceeded.
 
-  @return false if it is not, or none is free
+  @return false if the limit is not exceeded, or no TABLE is free
 */
 
 static bool evict_table(THD *thd)
@@ -272,7 +281,7 @@ uint tc_records()
   (@@flush_time), which has no THD.
 */
 
-/* How often that was asked for; see tc_load_triggers() */
+/* How often tc_purge() was called; see tc_load_triggers() */
 static std::atomic<uint> tc_purges;
 
 static my_bool purge_share(void *arg, void *list)
@@ -299,8 +308,8 @@ void tc_purge()
   @@table_open_cache has been set: evict until the new limit is kept, or no
   TABLE is free.
 
-  Others evict one TABLE for each that they open or release meanwhile, so that
-  no statement pays for the new limit but the one that sets it.
+  Other threads evict one TABLE for each that they open or release meanwhile. So
+  only the statement that sets the new limit pays for it.
 */
 
 void tc_trim()
@@ -317,9 +326,10 @@ void tc_trim()
   Does the statement say of itself that it will not come back to this table?
 
   Then the server evicts first the tables that the statement opens: a user who
-  dumps or checks all tables, or reads the schema, does not disturb the users who
-  work with some of them. A view's tables are opened for what the view is opened
-  for, and the children of a MERGE table for what that is opened for.
+  dumps or checks all tables, or reads the schema, does not disturb the users
+  who work with some of them. The server opens a view's tables for the same
+  purpose as the view, and the children of a MERGE table for the same purpose as
+  the MERGE table.
 */
 
 Tc_scan tc_is_scan(THD *thd, const TABLE_LIST *tl)
@@ -328,8 +338,8 @@ Tc_scan tc_is_scan(THD *thd, const TABLE_LIST *tl)
   switch (lex->sql_command) {
   case SQLCOM_SELECT:
     /*
-      mariadb-dump and mydumper write SQL_NO_CACHE, and so do applications, which
-      come back: theirs have a condition or a limit.
+      mariadb-dump and mydumper write SQL_NO_CACHE. So do applications, which
+      come back, but their SELECTs have a condition or a limit.
     */
     if (lex->sql_cache == LEX::SQL_NO_CACHE &&
         !lex->first_select_lex()->where &&
@@ -355,7 +365,7 @@ Tc_scan tc_is_scan(THD *thd, const TABLE_LIST *tl)
   default:
     break;
   }
-  /* What fills a table of INFORMATION_SCHEMA */
+  /* A table that is opened to fill one of INFORMATION_SCHEMA */
   while (tl->parent_l)
     tl= tl->parent_l;
   return const_cast<TABLE_LIST*>(tl)->top_table()->i_s_requested_object &
@@ -368,14 +378,18 @@ Tc_scan tc_is_scan(THD *thd, const TABLE_LIST *tl)
 
   @return true if that failed (reported)
 
-  Whether there is a file with triggers is looked up once in the life of a
-  share, not for each TABLE: the file system's answer, as a rule 'no', was 4 %
-  of opening one. Who makes such a file in SQL has an exclusive metadata lock
-  and removes the share; who puts one there by hand has to FLUSH TABLES, as
-  ever, for TABLEs that are open already. An answer from before a FLUSH TABLES
-  is not kept: either it is seen here to have begun, or it finds what is kept.
+  The server asks the file system for a file with triggers once in the life of a
+  share, not for each TABLE: the answer, as a rule 'no', was 4 % of the cost of
+  opening one. The answer may become wrong in two ways:
 
-  While LOCK_table_share is held: nothing but the answer is noted.
+  1. A statement makes such a file. It has an exclusive metadata lock, and
+     removes the share.
+  2. A user puts such a file there by hand. As ever, that user has to FLUSH
+     TABLES, for TABLEs that are open already. An answer from before a FLUSH
+     TABLES is not kept: either this function sees that FLUSH TABLES has begun,
+     or FLUSH TABLES finds the answer and clears it.
+
+  While it holds LOCK_table_share, this only notes the answer.
 */
 
 bool tc_load_triggers(THD *thd, TABLE *table)
@@ -404,12 +418,12 @@ bool tc_load_triggers(THD *thd, TABLE *table)
 /**
   Add a TABLE that the caller has opened, and uses.
 
-  @param scan  when it is released, let it be the first to be evicted
+  @param scan  when the TABLE is released, let it be the first to be evicted
 
-  The TABLE cannot be acquired or evicted before it is released.
+  No thread can acquire or evict the TABLE before the caller releases it.
 
-  While LOCK_table_share is held: it joins all_tables.
-  While no lock is held: one other is evicted if there are too many now.
+  With LOCK_table_share held, this adds the TABLE to all_tables. Then, with no
+  lock held, it evicts another TABLE if there are too many now.
 */
 
 void tc_add_table(THD *thd, TABLE *table, bool scan)
@@ -434,7 +448,7 @@ void tc_add_table(THD *thd, TABLE *table, bool scan)
 }
 
 
-/** Free TABLEs of a share: about so many, if it is in use. */
+/** Number of free TABLEs of a share. It is a guess if the share is in use. */
 
 static uint free_tables(TDC_element *element)
 {
@@ -450,12 +464,12 @@ static uint free_tables(TDC_element *element)
   Acquire a free TABLE.
 
   @param element  is protected against removal
-  @param scan     if it was to be the first to be evicted, let it be that again
-                  when it is released; TC_SCAN_AND_HOLD: leave the last one, if
-                  there is room for another, or if opening it evicts one that a
-                  scan has opened
+  @param scan     TC_SCAN: if the TABLE was the first to be evicted, let it be
+                  that again when it is released. TC_SCAN_AND_HOLD: do so, too,
+                  but leave the last free TABLE, if there is room for another,
+                  or if opening another evicts one that a scan has opened.
 
-  @return NULL if none is free
+  @return NULL if no TABLE is free, or the last one is left
 */
 
 TABLE *tc_acquire_table(THD *thd, TDC_element *element, Tc_scan scan)
@@ -474,7 +488,7 @@ TABLE *tc_acquire_table(THD *thd, TDC_element *element, Tc_scan scan)
     }
     else if (unlikely(element->only_scanned))
       element->only_scanned= false;
-    /* It works, and is not tied to a MERGE table. */
+    /* The TABLE works, and is not tied to a MERGE table. */
     DBUG_ASSERT(table->db_stat && table->file);
     DBUG_ASSERT(!table->file->extra(HA_EXTRA_IS_ATTACHED_CHILDREN));
   }
@@ -485,9 +499,9 @@ TABLE *tc_acquire_table(THD *thd, TDC_element *element, Tc_scan scan)
 /**
   A statement under LOCK TABLES uses a TABLE that is locked.
 
-  What LOCK TABLES has opened is an ordinary TABLE from the first statement on
-  that is no scan. Functions and triggers, which lock what they use, are part of
-  the statement around them.
+  A TABLE that LOCK TABLES has opened becomes an ordinary one with the first
+  statement that uses it and is no scan. Functions and triggers lock the tables
+  that they use, and are part of the statement around them.
 */
 
 void tc_use_locked_table(THD *thd, TABLE *table, const TABLE_LIST *tl)
@@ -502,10 +516,10 @@ void tc_use_locked_table(THD *thd, TABLE *table, const TABLE_LIST *tl)
 
 
 /**
-  The caller has opened this TABLE for users who are still to come, such as those
-  of before a restart. Until one of them has used it, whatever somebody has used
-  is evicted later, and so is what was opened ahead before it. For
-  TC_share_info::ever_used, it has not been used.
+  The caller has opened this TABLE for users who are still to come, such as
+  those of before a restart. Until one of them has used it, the server evicts it
+  before any TABLE that somebody has used, and before those that were opened
+  ahead earlier. TC_share_info::ever_used does not count it as used.
 */
 
 void tc_opened_ahead(TABLE *table)
@@ -515,7 +529,7 @@ void tc_opened_ahead(TABLE *table)
 }
 
 
-/** A scan gives back what it has opened. */
+/** A scan gives back a TABLE that it has opened. */
 
 static void count_scan_open(TDC_element *element)
 {
@@ -528,10 +542,12 @@ static void count_scan_open(TDC_element *element)
 /**
   Release a TABLE that the caller uses.
 
-  It is closed if it cannot be used again or if its share has been flushed.
-  Else it is free, and others may acquire or evict it before this returns.
+  1. If the TABLE cannot be used again, or its share has been flushed, this
+     closes it.
+  2. Otherwise the TABLE is free, and other threads may acquire or evict it
+     before this returns. This evicts one TABLE if the limit is exceeded.
 
-  While no lock is held: one TABLE is closed or evicted.
+  The thread holds no lock while it closes or evicts a TABLE.
 */
 
 void tc_release_table(TABLE *table)
@@ -576,9 +592,9 @@ void tc_release_table(TABLE *table)
 /**
   Get what the table cache knows of a share.
 
-  @pre LOCK_table_share is held. The function locks nothing, so a query that
-  reads all shares disturbs nobody; counters of a share that is in use may be
-  of different moments.
+  @pre The caller holds LOCK_table_share. The function locks nothing, so a query
+  that reads all shares disturbs nobody. While a share is in use, its counters
+  may be of different moments.
 */
 
 void tc_get_share_info(TDC_element *element, TC_share_info *info)
@@ -606,7 +622,7 @@ void tc_get_share_info(TDC_element *element, TC_share_info *info)
   ulonglong now= Table_cache_machine::now();
   if (!info->in_use && last_release && last_release < now)
   {
-    /* The unit of the clock is found by comparing it with another one. */
+    /* Compare the clock with another one, to find its unit. */
     double ticks= (double) (now - tc_start_clock);
     double seconds= (double) (my_interval_timer() - tc_start_nanoseconds) / 1e9;
     info->idle_seconds= (ulonglong) ((double) (now - last_release) * seconds /
@@ -643,7 +659,7 @@ void tc_deinit()
 }
 
 
-/** Bytes that the table cache needs behind each element. */
+/** How many bytes the table cache needs behind each element. */
 
 size_t tc_part_size()
 {
@@ -651,7 +667,7 @@ size_t tc_part_size()
 }
 
 
-/** The memory of an element is new. */
+/** Initialize the table cache's part of an element whose memory is new. */
 
 void tc_init_part(TDC_element *element)
 {
@@ -659,7 +675,7 @@ void tc_init_part(TDC_element *element)
 }
 
 
-/** An element without TABLEs starts a new life. */
+/** Reset it: an element without TABLEs starts a new life. */
 
 void tc_reset_part(TDC_element *element)
 {
@@ -690,8 +706,8 @@ int show_tc_active_instances(THD *, SHOW_VAR *var, void *buff,
 
 
 /*
-  There is no room for these in STATUS_VAR: it is a part of THD, the layout of
-  which engines and plugins know. So they are counted per shard, and global.
+  There is no room for these in STATUS_VAR: it is a part of THD, whose layout
+  engines and plugins know. So each shard counts them, and they are global.
 */
 
 static int show_tc_counter(SHOW_VAR *var, void *buff, ulonglong value)
@@ -728,7 +744,7 @@ struct Share_check
 };
 
 
-/** What must hold for a share while its LOCK_table_share is held. */
+/** Check what must hold for a share while its LOCK_table_share is held. */
 
 static my_bool check_share(void *arg, void *check_arg)
 {
@@ -765,10 +781,10 @@ static my_bool check_share(void *arg, void *check_arg)
   Walk through all structures of both caches, and verify what the comments of
   this file and of table_cache_core.h say of them.
 
-  The server need not be at rest. What holds only then (the number of TABLEs
-  of all shares is the count; the limit is exceeded only if nothing is free) is
-  looked at again for some seconds: it is wrong if it stays wrong while nobody
-  opens or closes a TABLE.
+  The server need not be at rest. Two facts hold only at rest: the number of
+  TABLEs of all shares is the count, and the limit is exceeded only if no TABLE
+  is free. The function looks at them again for some seconds: there is an error
+  if one of them stays wrong while nobody opens or closes a TABLE.
 
   @return NULL, or what is wrong
 */

@@ -14,8 +14,8 @@
 /**
   A TABLE_SHARE's place in the table definition cache.
 
-  The free half of all_tables is kept by the table cache, in memory that begins
-  where the element ends.
+  The table cache keeps the free half of all_tables in memory that begins where
+  the element ends.
 */
 
 struct TDC_element
@@ -24,8 +24,8 @@ struct TDC_element
   uint m_key_length;
   /**
     No TABLE of this share may be cached any more, and the share goes when its
-    last reference goes. Written under LOCK_table_share; whoever writes it also
-    purges the free TABLEs.
+    last reference goes. Written under LOCK_table_share; the thread that sets it
+    also purges the free TABLEs.
   */
   Atomic_relaxed<bool> flushed;
   /**
@@ -48,11 +48,11 @@ struct TDC_element
   mysql_cond_t COND_release;
   /** Links of an Unused_list. Protected by LOCK_unused_shares. */
   TDC_element *next, **prev;
-  /** TABLEs of this share, and others who need it to stay. */
+  /** References: TABLEs of this share, and threads that need it to stay. */
   uint ref_count;
   /** Deadlock detectors that walk all_tables, which must not change then. */
   uint all_tables_refs;
-  /** Those who wait for the share to be flushed. */
+  /** Threads that wait for the share to be flushed. */
   Wait_for_flush_list m_flush_tickets;
   /** All TABLEs of this share, used and free. */
   All_share_tables_list all_tables;
@@ -73,7 +73,7 @@ struct TDC_element
   /** TABLEs of this share that had to make room for others. */
   ulonglong evictions;
 
-  /** What is above changes with every open and close, what is behind does not. */
+  /** The fields above change with every open and close, those behind do not. */
   char pad[CPU_LEVEL1_DCACHE_LINESIZE];
 
   void wait_for_refs(uint my_refs);
@@ -82,17 +82,17 @@ struct TDC_element
 };
 
 
-/** What tc_get_share_info() knows of a share. */
+/** The result of tc_get_share_info() for a share. */
 
 struct TC_share_info
 {
   uint open, in_use, free;
   ulonglong hits, misses, scan_opens, evictions;
-  /** False: nobody but scans has released a TABLE of this share yet. */
+  /** False: only scans have released a TABLE of this share so far. */
   bool ever_used;
-  /** Nobody but scans has used the share since it was read. */
+  /** Only scans have used the share since it was read. */
   bool only_scanned;
-  /** Since its last release, but by a scan; 0 if it is in use. */
+  /** Since its last release, scans not counted; 0 if it is in use. */
   ulonglong idle_seconds;
 };
 
@@ -127,7 +127,7 @@ enum Tc_scan
 {
   TC_NO_SCAN= 0,
   TC_SCAN,
-  /** And it keeps the TABLE while others may use the table. */
+  /** Yes, and it keeps the TABLE while other statements may use the table. */
   TC_SCAN_AND_HOLD
 };
 
@@ -159,7 +159,7 @@ int show_tc_check(THD *thd, SHOW_VAR *var, void *buff,
   @param db          name of the database
   @param table_name  name of the table
 
-  Names that are too long are cut; the caller should know that they are not.
+  Cuts names that are too long; the caller should make sure that they are not.
 
   @return length of the key: both names, each with its end
 */

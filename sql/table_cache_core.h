@@ -5,14 +5,20 @@
 /**
   @file
   The core of the table cache: shards, free lists, the order of eviction and
-  the count. It knows of objects and of shares that own objects, and of
-  nothing else: no THD, no engine, no file. table_cache.cc makes it a cache of
-  TABLEs, unittest/sql/table_cache-t.cc tests it by itself.
+  the count. The core knows objects and the shares that own them, and nothing
+  else: no THD, no engine, no file. table_cache.cc makes it a cache of TABLEs,
+  unittest/sql/table_cache-t.cc tests it by itself.
+
+  In short: free objects lie in shards. A thread releases an object to the shard
+  of its CPU, and acquires the next one from there. One word in the share says
+  which shards may have a free object of the share. A release stamps the object
+  with the time, so evict() finds the object that was released longest ago on
+  the whole server. The usual hit writes no cache line that all CPUs write.
 
   Objects
   -------
-  An object belongs to one share for life. It is counted from add() on and in
-  exactly one of two states:
+  An object belongs to one share for life. From add() on it is counted, and it
+  is in exactly one of two states:
 
   - used: it has a user (TABLE::in_use), and it is in no list of the core;
   - free: it has no user, and it is in two lists of one shard: the list of its
@@ -24,88 +30,105 @@
      to be closed:            '---- evict() ---------' '-- purge() --> none
      forget() or release()
 
-  The caller closes an object when it has left the count and the lists, and
-  while it holds no lock.
+  The caller closes an object after the object has left the count and the lists.
+  The caller holds no lock then.
 
   Shards
   ------
-  A thread releases to the shard of the CPU on which it runs, and acquires what
-  was released there last: that object is the warmest one in this CPU's cache.
-  The CPU may change at any moment. That costs warmth, never correctness: a
-  shard is a place, and each place has its own mutex. lock_own() and lock_any()
-  say what a thread does when that mutex is taken.
+  A thread releases an object to the shard of the CPU on which it runs. It
+  acquires the object of the share that was released there last: that object is
+  the warmest one in this CPU's cache. The thread may move to another CPU at any
+  moment. That costs warmth, never correctness: a shard is a place, and each
+  place has its own mutex. lock_own() and lock_any() say what a thread does if
+  another thread holds that mutex.
 
   Hints
   -----
-  A share has a word with one bit for each shard; see Table_cache_hints. The
-  bit of a shard changes only under that shard's mutex, and whenever that mutex
-  is free,
+  A share has a word with one bit for each shard; see Table_cache_hints. A
+  thread changes the bit of a shard only while it holds that shard's mutex.
+  Whenever that mutex is free,
 
       bit clear  =>  the share has no free object in this shard.
 
   acquire() gives up only after it has read the whole word as zero in one load.
-  At that moment no shard had a free object of this share, so a miss never
-  happens while one is free somewhere, and a miss locks nothing.
+  At that moment no shard had a free object of this share. So a miss never
+  happens while an object is free somewhere, and a miss locks nothing.
 
-  Whoever empties a slot clears the bit, with one exception: a thread that takes
-  the last object from the shard of its own CPU. It will bring the object back
-  soon, so the usual pair of acquire and release reads the word and never writes
-  it. Such a bit is stale until then. A thread that follows it and finds nothing
-  clears it.
+  A thread that empties a slot clears the bit, with one exception: a thread that
+  takes the last object from the shard of its own CPU leaves the bit set. It
+  will bring the object back soon, so the usual pair of acquire and release
+  reads the word and never writes it. Such a bit is stale until then. A thread
+  that follows a stale bit and finds nothing clears it.
 
-  So, counted in mutexes: a hit takes two (acquire, release), and so does a
-  hit that takes the object from another shard, and so does a miss (evict,
-  release).
+  So each of these takes two mutexes:
+
+  1. a hit in the shard of the thread's CPU (acquire, release);
+  2. a hit in another shard (acquire, release);
+  3. a miss (evict, release).
 
   Order
   -----
-  A clock that all CPUs share (the time stamp counter, where there is one)
-  stamps every release. A shard's LRU lists are in the order of their stamps.
-  Each shard publishes a bound: the stamp of its oldest object, or a lower one if
-  that object has been acquired since, or NONE. acquire() never writes a bound;
-  release() writes it only if it is more than the object's stamp, mostly NONE.
-  evict() reads all bounds and locks the shard with the least one. If the bound is
-  the stamp of the shard's oldest object, then this is the object released longest
-  ago on the whole server. Else evict() raises the bound to that stamp, and looks
-  again.
+  Every release stamps the object. The clock of the stamps is one that all CPUs
+  share (the time stamp counter, where there is one). Each LRU list of a shard
+  is in the order of its stamps.
 
-  An object that is released as "first to be evicted" goes to an LRU list of its
-  own, with a stamp that is less than those of all others: theirs have the
-  highest bit set. So a shard's oldest object is the front of that list, if there
-  is one, and the bounds order both lists of all shards. Objects that are first
-  to be evicted go in the order of their release, too: who uses nothing but these
-  has an LRU cache like everybody else.
+  Each shard publishes a bound: the stamp of its oldest object, or a lower stamp
+  whose object a thread has acquired since, or NONE. acquire() never writes a
+  bound. release() writes it only if it is higher than the object's stamp; it is
+  mostly NONE then. evict() reads all bounds and locks the shard with the lowest
+  one:
 
-  An object that is released as OLDEST, because it was opened for users who are
-  still to come, goes to the front of the other LRU list, with a stamp that counts
-  down: less than that of all who went there before, and less than that of each
-  object that was used, which has the second highest bit set. So of what is opened
-  ahead the last goes first, and all of it before what somebody has used.
+  1. If that bound is the stamp of the shard's oldest object, this is the object
+     released longest ago on the whole server.
+  2. Otherwise evict() raises the bound to the stamp of the shard's oldest
+     object, and looks again.
+
+  The thread that releases an object says where it joins the order:
+
+  1. NEWEST: the object was used. It goes to the back of the list "lru". Its
+     stamp is the clock, with the two highest bits set.
+  2. EVICT_FIRST: the object goes to the back of the list "first". Its stamp is
+     the clock with both bits clear, so it is lower than all stamps in "lru". A
+     shard's oldest object is the front of "first", or the front of "lru" if
+     "first" is empty, so the bounds order both lists of all shards. Objects
+     in "first" are evicted in the order of their release, too: a user who uses
+     nothing but these has an LRU cache like everybody else.
+  3. OLDEST: the object was opened ahead, for users who are still to come. It
+     goes to the front of "lru". Its stamp has the highest bit set and the
+     second highest clear, and counts down: it is lower than the stamp of each
+     object that was released as OLDEST before, and lower than the stamp of
+     each object that was used. So of the objects opened ahead the last is
+     evicted first, and all of them before any object that somebody has used.
 
   The count
   ---------
-  "count" is the number of objects, used and free. add() raises it, and then its
-  caller evicts one object if the limit is exceeded. release() only reads it,
-  and its caller evicts one object if the limit is exceeded. So no statement pays
-  for more than it did itself. A thread that lowers the limit evicts until the
-  limit is kept. Once everybody is at rest,
+  "count" is the number of objects, used and free. add() raises it, and
+  release() only reads it. After each of them, the caller evicts one object if
+  the limit is exceeded. So no statement pays for more than it did itself. A
+  thread that lowers the limit evicts until the limit is kept. Once all threads
+  are at rest,
 
       count <= limit, or no object is free,
 
   because of this invariant: of the number of free objects and the number of
   objects beyond the limit, the lesser is not more than the number of evictions
-  that threads still have to do. (1) add() raises the second number by one, and
-  owes one eviction. (2) release() raises the first by one, and owes one if the
-  second is not zero. (3) An eviction lowers both, and pays one debt. (4) evict()
-  gives up if it reads that the limit is kept. (5) evict() gives up if it has
-  read all bounds as NONE and the count has not fallen meanwhile. Each shard was
-  empty when its bound was read, so every object that is free now was brought by
-  a later release(). That release() stores a bound before it reads the count,
-  and evict() reads the bound after the count was raised or the limit lowered,
-  all of it sequentially consistent. So that release() saw that the limit was
-  exceeded, and owes an eviction. It may have paid already with an object from a
-  shard whose bound was not read yet: then the count has fallen, and evict()
-  looks again, unless an add() has raised it again, which owes one, too.
+  that threads still have to do.
+
+  1. add() raises the second number by one, and owes one eviction.
+  2. release() raises the first by one, and owes one eviction if the second is
+     not zero.
+  3. An eviction lowers both by one, and pays one debt.
+  4. evict() gives up if it reads that the limit is kept.
+  5. evict() gives up if it has read all bounds as NONE and the count has not
+     fallen meanwhile. Each shard was empty when evict() read its bound, so a
+     later release() brought every object that is free now. That release()
+     stores a bound before it reads the count. evict() reads the bound after the
+     count was raised or the limit lowered. All of this is sequentially
+     consistent. So that release() saw that the limit was exceeded, and owes an
+     eviction. It may have paid already, with an object from a shard whose bound
+     evict() had not read yet. Then the count has fallen, and evict() looks
+     again, unless an add() has raised the count again; that add() owes an
+     eviction, too.
 
   An object leaves the count together with the lists, under the shard's mutex,
   so the count is never less than the number of objects.
@@ -114,13 +137,13 @@
   -----
   The owner of a share marks it as flushed and then calls purge(), which takes
   the mutex of every shard. release() reads the mark under its shard's mutex.
-  So either purge() finds the object, or release() sees the mark and tells its
-  caller to close it.
+  So either purge() finds the object, or release() sees the mark and returns
+  TO_BE_CLOSED, and its caller closes the object.
 
   Locks
   -----
-  A thread never holds the mutexes of two shards. The owner's mutex of a share
-  may be held when a shard's mutex is taken, not the other way round.
+  A thread never holds the mutexes of two shards. It may take a shard's mutex
+  while it holds the owner's mutex of a share, not the other way round.
 */
 
 #include "my_global.h"
@@ -146,7 +169,7 @@ class Table_cache_hints
   static ulonglong bit(uint shard) { return 1ULL << shard; }
 
 public:
-  /** As many shards as the word has bits. */
+  /** The most shards: the word has one bit for each. */
   static constexpr uint MAX= 64;
 
   void init() { word.store(0, std::memory_order_relaxed); }
@@ -155,7 +178,7 @@ public:
   ulonglong read() const { return word.load(std::memory_order_acquire); }
 
   static bool has(ulonglong hints, uint shard) { return hints & bit(shard); }
-  /** In what a thread has read: it has been there. */
+  /** Clear a bit in the caller's copy of the word: the caller was there. */
   static void forget(ulonglong *hints, uint shard) { *hints&= ~bit(shard); }
 
   /** The share has got a free object in this shard. */
@@ -177,10 +200,9 @@ public:
 /**
   A share's part in the cache. Reserve share_size() bytes for it.
 
-  Slots are made at the first release of one of the share's objects to a shard,
-  and only then: most shares are never used by most CPUs. They are cut from
-  blocks that belong to the shard, so CPUs of different shards do not write to
-  the same cache line.
+  The first release of one of the share's objects to a shard makes the slot, no
+  earlier: most CPUs never use most shares. The shard cuts its slots from blocks
+  of its own, so CPUs of different shards do not write to the same cache line.
 */
 
 template <class Object, class Links> struct Table_cache_share
@@ -194,16 +216,18 @@ template <class Object, class Links> struct Table_cache_share
     Free_list free;
     /**
       Objects acquired here in this life of the share, and the clock of the
-      last release, 0 if there was none. reset_share() writes them, too: then
-      the share has no object, so nobody else does. Any thread reads them.
+      last release, 0 if there was none. reset_share() writes them, too: the
+      share has no object then, so no other thread writes them. Any thread reads
+      them.
     */
     std::atomic<ulonglong> hits, last_release;
     /** Objects that joined and left the list, ever. Any thread reads them. */
     std::atomic<uint32> joined, left;
 
     /**
-      Number of free objects: exact with the shard's mutex. Without, it may be
-      wrong by what other threads do meanwhile, but is not negative.
+      Number of free objects. It is exact if the caller holds the shard's mutex.
+      Otherwise changes by other threads may make it wrong, but it is not
+      negative.
     */
     uint32 elements() const
     {
@@ -222,8 +246,8 @@ template <class Object, class Links> struct Table_cache_share
 
   Table_cache_hints hints;
   /**
-    One per shard. NULL to begin with, set once, under the shard's mutex; then
-    it stays.
+    One for each shard, NULL at first. A thread sets it once, under the shard's
+    mutex; then it stays.
   */
   std::atomic<Slot*> slots[1];
 };
@@ -232,7 +256,7 @@ template <class Object, class Links> struct Table_cache_share
 /**
   The cache, for objects as described by A:
 
-    A::Object, A::User         what is cached, and who uses it
+    A::Object, A::User         the cached objects, and their users
     A::Share_links             I_P_List adapter: links of the list in a Slot
     A::Lru_links               I_P_List adapter: links of a shard's LRU list
     A::share(Object*)          the share's part in this cache
@@ -245,7 +269,7 @@ template <class Object, class Links> struct Table_cache_share
     A::cpu(), A::now(), A::locked(), A::has_read_bound()
                                see Table_cache_machine
 
-  Limits are given as an object that converts to ulong, each time with
+  A limit is an object that converts to ulong. Each conversion is a load with
   sequentially consistent order; see "The count".
 */
 
@@ -264,15 +288,15 @@ public:
   typedef I_P_List<Object, typename A::Lru_links, I_P_List_null_counter,
                    I_P_List_fast_push_back<Object> > Lru_list;
 
-  /** Where an object that is released joins the order of eviction. */
+  /** Where a released object joins the order of eviction. */
   enum Order
   {
-    NEWEST,                             /**< somebody has used it */
-    OLDEST,                             /**< nobody has used it yet */
+    NEWEST,                             /**< a user has used it */
+    OLDEST,                             /**< no user has used it yet */
     EVICT_FIRST                         /**< before all others */
   };
 
-  /** What a release() has come to. */
+  /** The result of release(). */
   enum Released
   {
     IS_FREE,                            /**< cached; no longer the caller's */
@@ -281,9 +305,9 @@ public:
   };
 
 private:
-  /** In the stamp of each object but those that are first to be evicted. */
+  /** Set in the stamp of each object but those released as EVICT_FIRST. */
   static constexpr ulonglong ORDINARY= 1ULL << 63;
-  /** In the stamp of each of those but what was released as OLDEST. */
+  /** Set in the stamp of each of these but those released as OLDEST. */
   static constexpr ulonglong WAS_USED= 1ULL << 62;
   /** The bound of a shard without free objects. */
   static constexpr ulonglong NONE= ~0ULL;
@@ -299,15 +323,15 @@ private:
   /** All methods but lock() and trylock() need the mutex. */
   struct alignas(2 * CPU_LEVEL1_DCACHE_LINESIZE) Shard
   {
-    /** Protects all of the shard, and what the @file comment says. */
+    /** Protects the whole shard, and what the @file comment says. */
     mysql_mutex_t mutex;
     /**
-      All free objects of the shard: those that are first to be evicted, and the
-      others, which are evicted when there are none of the former. Front: the
-      one released longest ago.
+      All free objects of the shard: those released as EVICT_FIRST, and the
+      others, which are evicted if "first" is empty. Front: the next to be
+      evicted.
     */
     Lru_list first, lru;
-    /** Clock of the last release, as in its stamp without the highest bits. */
+    /** Clock of the last release: its stamp without the two highest bits. */
     ulonglong last_stamp;
     /** Objects acquired by threads of other shards. */
     ulonglong remote_hits;
@@ -318,8 +342,8 @@ private:
     /** Memory for slots. */
     Block *blocks;
     /**
-      The shard's bound, an element of Table_cache_core::bounds. The thread
-      that holds the mutex writes it. Threads that evict read it without.
+      The shard's bound, an element of Table_cache_core::bounds. A thread holds
+      the mutex to write it. Threads that evict read it without the mutex.
     */
     std::atomic<ulonglong> *bound;
 
@@ -365,7 +389,7 @@ private:
       return object;
     }
 
-    /** The oldest object leaves both lists: it is evicted. */
+    /** Evict the oldest object: it leaves both lists. */
     Object *take_oldest(User *user)
     {
       Object *object= oldest();
@@ -383,7 +407,7 @@ private:
       return object;
     }
 
-    /** All objects of this share leave both lists, and the cache. */
+    /** Take all objects of this share out of both lists, and of the cache. */
     uint take_all(Share *share, Free_list *out)
     {
       uint n= 0;
@@ -402,18 +426,18 @@ private:
     }
 
     /**
-      An object joins both lists. Unless it is the NEWEST, that does not count as
-      a use of its share.
+      Put an object into both lists. Only a release as NEWEST counts as a use of
+      the share.
 
-      @param below  counts down, for those that are the OLDEST
+      @param below  the next stamp of an object released as OLDEST; counts down
     */
     void put(Object *object, Share *share, Slot *s, ulonglong now, Order order,
              std::atomic<ulonglong> *below)
     {
       /*
-        The clocks of two CPUs may differ a little, and the mutex may have
-        come here from another one. Within a shard that must not turn the
-        order round.
+        The clocks of two CPUs may differ a little, and another CPU may have
+        released to this shard before. That must not turn the order round
+        within the shard.
       */
       if (now <= last_stamp)
         now= last_stamp + 1;
@@ -435,14 +459,14 @@ private:
         lru.push_front(object);
       else
         lru_of(object).push_back(object);
-      /* It is the oldest, or there was none: else the bound is less. */
+      /* This object is the oldest, or the only one: else the bound is lower. */
       if (unlikely(bound->load(std::memory_order_relaxed) > now))
         bound->store(now);
       share->hints.set(number);
     }
 
     /**
-      Let the bound be the stamp of the oldest object again.
+      Set the bound to the stamp of the oldest object again.
 
       @return that stamp, NONE if there is none
     */
@@ -455,7 +479,7 @@ private:
       return stamp;
     }
 
-    /** The slot of a share that has none yet. @return NULL: out of memory */
+    /** Make the slot of a share that has none. @return NULL if out of memory */
     Slot *make_slot(Share *share)
     {
       if (!blocks || blocks->used == Block::SLOTS)
@@ -493,7 +517,7 @@ private:
       DBUG_ASSERT(!A::user(object));
     }
 
-    /** An object has left its slot, and is to be used. */
+    /** Give an object that has left its slot to its user. */
     void taken(Slot *s, Object *object, User *user)
     {
       assert_free(object);
@@ -504,7 +528,7 @@ private:
     }
   };
 
-  /** Holds a shard's mutex, which has been locked, until the end of a block. */
+  /** Unlocks a shard, which the caller has locked, at the end of a block. */
   class Guard
   {
     Shard &shard;
@@ -526,10 +550,10 @@ private:
   bool one_cpu_each;
   void *memory;
   Shard *shard_of_cpu[MAX_CPUS];
-  /** The next stamp of what is released as OLDEST. */
+  /** The stamp of the next object that is released as OLDEST. */
   std::atomic<ulonglong> below;
 
-  /** Number of objects. On a line of its own: opening and closing write it. */
+  /** Number of objects. Opening and closing write it: it has its own line. */
   alignas(2 * CPU_LEVEL1_DCACHE_LINESIZE) std::atomic<ulong> count;
   char pad[2 * CPU_LEVEL1_DCACHE_LINESIZE - sizeof(std::atomic<ulong>)];
 
@@ -540,15 +564,15 @@ private:
   uint next(uint i) const { return i + 1 == n_shards ? 0 : i + 1; }
 
   /*
-    The policy for a shard whose mutex is taken
-    -------------------------------------------
-    If a shard serves several CPUs, the holder works on one of the others and is
-    about to be done: a thread waits for it, and the mutex spins first. If each
-    CPU has a shard of its own, the holder of this CPU's shard has most likely
-    been preempted, and runs again only after those that the scheduler puts
-    before it: so a thread uses any other shard instead that is not busy, and
-    waits only if all are. The mutex of another CPU's shard is held by a thread
-    that runs, like in the first case: it is worth spinning for.
+    What a thread does if another thread holds the mutex of its shard
+    -----------------------------------------------------------------
+    1. A shard serves several CPUs. The holder runs on one of the others and is
+       about to be done. So the thread waits for it, and the mutex spins first.
+    2. Each CPU has a shard of its own. The holder of this CPU's shard has most
+       likely been preempted, and runs again only after the threads that the
+       scheduler puts before it. So the thread uses any other shard that is not
+       busy, and waits only if all are busy. The holder of another CPU's shard
+       is running, as in case 1: its mutex is worth spinning for.
   */
 
   /** Lock the shard of this CPU. @return false if another one should be tried */
@@ -612,7 +636,7 @@ public:
 
     @param shards_arg        number of shards, 1 to MAX_SHARDS
     @param map               shard of each of MAX_CPUS CPUs
-    @param one_cpu_each_arg  no two CPUs that are there have the same shard
+    @param one_cpu_each_arg  no two CPUs that exist have the same shard
     @param key               instrumentation of the shards' mutexes
     @return true if out of memory
   */
@@ -648,7 +672,7 @@ public:
   }
 
 
-  /** Free an empty cache. Shares must not be used any more. */
+  /** Free an empty cache. No thread may use shares any more. */
   void destroy()
   {
     DBUG_ASSERT(count == 0);
@@ -682,7 +706,7 @@ public:
   static size_t share_size(uint n)
   { return sizeof(Share) + (n - 1) * sizeof(std::atomic<Slot*>); }
 
-  /** Memory for a share has been allocated. */
+  /** Initialize a share, whose memory has been allocated. */
   void init_share(Share *share) const
   {
     share->hints.init();
@@ -691,9 +715,9 @@ public:
   }
 
   /**
-    The share, which has no object, starts a new life. Its slots remain.
+    Begin a new life of a share, which has no object. Its slots remain.
 
-    Locks nothing: without objects, no thread but readers of the counters uses
+    Locks nothing: while there is no object, only readers of the counters use
     the slots.
   */
   void reset_share(Share *share)
@@ -709,8 +733,8 @@ public:
   }
 
   /**
-    Call f(const Slot &) for each slot of a share, without its shard's mutex:
-    f may read the counters only.
+    Call f(const Slot &) for each slot of a share. The caller need not hold the
+    shard's mutex: f may read the counters only.
   */
   template <class F> void read_slots(Share *share, F f) const
   {
@@ -721,7 +745,7 @@ public:
     }
   }
 
-  /** The same, while the mutex of the slot's shard is locked. For debugging. */
+  /** The same, with the mutex of the slot's shard held. For debugging. */
   template <class F> void each_slot(Share *share, F f)
   {
     for (uint i= 0; i < n_shards; i++)
@@ -746,7 +770,7 @@ public:
   ulong add() { return count.fetch_add(1); }
 
 
-  /** An object in use will be closed: count it no more. */
+  /** Count an object no more: it is in use, and the caller will close it. */
   void forget()
   {
     ulong before __attribute__((unused))= count.fetch_sub(1);
@@ -780,8 +804,8 @@ private:
   /**
     Get a free object of a share from one of the shards that have a hint.
 
-    Goes round twice for each reading of the hints: it passes shards by that
-    are busy, and then waits for them.
+    Goes round twice for each reading of the hints. The first time it passes by
+    the shards that are busy, the second time it waits for them.
   */
   ATTRIBUTE_NOINLINE Object *acquire_anywhere(Share *share, User *user,
                                               Shard &own)
@@ -813,15 +837,16 @@ private:
   }
 
 public:
-  /** Was the object, which the caller has acquired, the first to be evicted? */
+  /** Had the object been EVICT_FIRST, before the caller acquired it? */
   static bool was_evict_first(Object *object)
   { return !(A::stamp(object) & ORDINARY); }
 
   /**
-    Is there a free object that was released as EVICT_FIRST? Then evict() takes that.
+    Is there a free object that was released as EVICT_FIRST? Then evict() takes
+    that one.
 
-    Locks nothing, and reads one number for each shard. It is a guess: a bound may
-    be that of an object which has been acquired since.
+    Locks nothing, and reads one number for each shard. The answer is a guess: a
+    thread may have acquired the object of a bound since.
   */
   bool has_evict_first() const
   {
@@ -837,14 +862,14 @@ public:
   /**
     Give back an object.
 
-    @param object   is used, by the caller
+    @param object   the caller uses it
     @param order    when it is to be evicted
     @param flushed  mark of the share, see "Flush"
     @param limit    how many objects may be cached; may change meanwhile
 
-    Unless the result is TO_BE_CLOSED, others may have acquired or evicted the
-    object when this returns. If it is IS_FREE_OVER_LIMIT, the caller must
-    evict() once.
+    Unless the result is TO_BE_CLOSED, another thread may have acquired or
+    evicted the object when this returns. If the result is IS_FREE_OVER_LIMIT,
+    the caller must evict() once.
   */
   template <class Mark, class Limit>
   Released release(Object *object, Order order, const Mark &flushed,
@@ -868,8 +893,9 @@ public:
       return TO_BE_CLOSED;
     }
     /*
-      Whether another thread that evicts has seen our object is settled by the
-      order of this and of put(), so no mutex is needed; see "The count".
+      put() stores a bound before this reads the count. That order settles
+      whether another thread that evicts has seen our object, so no mutex is
+      needed; see "The count".
     */
     return count.load() > limit ? IS_FREE_OVER_LIMIT : IS_FREE;
   }
@@ -878,18 +904,19 @@ public:
   /**
     Take the object that was released longest ago, if the limit is exceeded.
 
-    The caller closes what this returns. The object is used, by the caller, and
-    not counted. Reads the bounds of all shards, and locks one shard more than
-    have a bound that is too low.
+    The object has the caller as its user, and is not counted any more. The
+    caller closes it. Reads the bounds of all shards. Locks one shard, and one
+    more for each bound that is too low.
 
     @return NULL if the limit is not exceeded, or no object is free
   */
   template <class Limit> Object *evict(User *user, const Limit &limit)
   {
     /*
-      A bound may be too low, and between the look at it and the lock, somebody
-      may have acquired the oldest. Then look again. After some rounds, in each
-      of which others have got what they wanted, the oldest of a shard will do.
+      A bound may be too low, and another thread may acquire the oldest object
+      after we have read its bound and before we have locked its shard. Then
+      look again. In each of these rounds other threads got what they wanted.
+      After some of them, the oldest object of a shard will do.
     */
     for (uint tries= 3 * n_shards; ; )
     {
@@ -913,7 +940,7 @@ public:
       }
       if (least == NONE)
       {
-        /* Whoever evicted meanwhile may have left us an object; "The count" */
+        /* A thread that evicted since may have left us one; see "The count" */
         if (count.load() < before)
           continue;
         return NULL;
@@ -934,8 +961,8 @@ public:
   /**
     Remove all free objects of a share.
 
-    @param flushed   what release() reads as the share's mark has been set:
-                     go to every shard. Otherwise look only where hints are.
+    @param flushed   true: the mark that release() reads has been set, so go to
+                     every shard. false: go only to shards that have a hint.
     @param[out] out  where to put them. They have no user and are not counted.
   */
   void purge(Share *share, bool flushed, Free_list *out)
@@ -956,13 +983,14 @@ public:
   /**
     Verify what must hold whenever a shard's mutex is free.
 
-    Every free object is in that LRU list of one shard that its stamp says and
-    in the slot of its share there, has no user, and knows its place; slots and
-    LRU lists hold the same number of objects; the hint of a share with free
-    objects is set; the stamps ascend, and the bound is not more than the least
-    one.
+    1. Every free object is in the LRU list of one shard that its stamp says,
+       and in the slot of its share there. It has no user, and it knows its
+       place.
+    2. Slots and LRU lists hold the same number of objects.
+    3. The hint of a share with free objects is set.
+    4. The stamps ascend, and the bound is not more than the least one.
 
-    While locked (one shard at a time): walk all lists of the shard. For
+    The function locks one shard at a time, and walks all its lists. For
     debugging and tests.
 
     @return NULL, or what is wrong
@@ -1036,9 +1064,9 @@ private:
       }
     }
     /*
-      All objects in the LRU lists have a share with a slot here, those in
-      slots are in an LRU list if the numbers agree: an object has one pair
-      of links for its slot, and one for its LRU list.
+      The share of each object in the LRU lists has a slot here. If the numbers
+      agree, each object in a slot is in an LRU list: an object has one pair of
+      links for its slot, and one for its LRU list.
     */
     return in_slots == in_lru ? NULL :
            "an object is in only one of the two lists of a shard";

@@ -4,8 +4,8 @@
 
 /**
   @file
-  What the table cache asks of the machine: on which CPU a thread runs, how the
-  CPUs are dealt out to shards, and a clock that all CPUs share.
+  The table cache's view of the machine: on which CPU a thread runs, which shard
+  each CPU uses, and a clock that all CPUs share.
 
   table_cache_core.h takes these as template parameters, so that a test can put
   its own in their place.
@@ -74,13 +74,14 @@ struct Table_cache_machine
   /**
     Deal out CPUs to shards.
 
-    The CPUs that this process may use now are dealt out in blocks of
-    consecutive numbers: on most machines these share more of their caches than
-    others do. CPUs that the process may get later, when it is given a larger
-    set or a CPU is plugged in, are dealt out to the shards in turn.
+    1. The CPUs that this process may use now: each shard gets a block of
+       consecutive numbers. On most machines these CPUs share more of their
+       caches than other CPUs do.
+    2. The CPUs that the process may get later, when it is given a larger set or
+       a CPU is plugged in: the shards get them in turn.
 
     @param max_shards         upper bound
-    @param usable             is this one of the CPUs that may be used now?
+    @param usable             may this process use this CPU now?
     @param cpus               how many of these there are
     @param[out] map           shard of each of MAX_CPUS CPUs
     @param[out] one_cpu_each  no two usable CPUs have the same shard

@@ -4,11 +4,11 @@
 
 /**
   @file
-  What the table cache (table_cache.cc) does for the table definition cache
-  (table_def_cache.cc), and nobody else needs to know; but for tc_opened_ahead(),
-  which is for plugins that open tables ahead of their use. Each TDC_element has a
-  part of tc_part_size() bytes behind it, which is the table cache's: the free
-  half of the share's TABLEs.
+  The functions of the table cache (table_cache.cc) that only the table
+  definition cache (table_def_cache.cc) calls; but tc_opened_ahead() is for
+  plugins that open tables ahead of their use. Each TDC_element has
+  tc_part_size() bytes behind it, which belong to the table cache: the free half
+  of the share's TABLEs.
 */
 
 #include "sql_plist.h"

@@ -4,31 +4,33 @@
   @file
   The table definition cache (tdc_*): the TABLE_SHAREs.
 
-  It has one TDC_element for every table that is known: a TABLE_SHARE, and what
-  is needed to find, count and flush it. The elements are in tdc_hash. The table
-  cache (table_cache.cc) has the TABLEs that are open on these shares.
+  The cache has one TDC_element for every table that it knows: a TABLE_SHARE,
+  and the fields that are needed to find, count and flush it. The elements are
+  in tdc_hash. The table cache (table_cache.cc) has the TABLEs that are open on
+  these shares.
 
   The life of a share
   -------------------
-  - The thread that opens the share puts an element without a share into
-    tdc_hash. Others that find it look again and again until the share is
-    there, or the element is gone (tdc_acquire_share()).
-  - Each TABLE holds a reference, and so does each thread that needs the share
-    for a moment. The share stays while there is one.
-  - When its last reference goes, the element joins unused_shares at the end,
-    and stays there when the share is used again: a miss of the table cache then
-    takes no process-wide mutex, neither to get the share nor to give it back.
-    The element only notes that it was used again. tdc_purge() frees shares from
-    the front while there are more than table_definition_cache, like a clock's
-    hand: it takes those in use out of the list, and sends those that were used
-    again to the end, once. A share that was flushed is not kept.
-  - A share that only scans have used (see tc_is_scan()) joins scanned_shares
-    instead. These go before the others, in the order in which they joined. One
-    that somebody else has used meanwhile moves to unused_shares when the hand
-    comes to it.
-  - A share that goes is first detached from its element (element->share= NULL,
-    so no thread gets it any more), then the threads that wait for that are
-    woken, then the element leaves the hash (tdc_delete_share()).
+  1. Opened. The thread that opens the share puts an element without a share
+     into tdc_hash. Other threads that find the element look again and again
+     until the share is there, or the element is gone (tdc_acquire_share()).
+  2. Used. Each TABLE holds a reference, and so does each thread that needs the
+     share for a moment. The share stays while there is a reference.
+  3. Unused. When the last reference goes, the element joins unused_shares at
+     the end. It stays there when the share is used again, and only notes that.
+     So a miss of the table cache takes no process-wide mutex then, neither to
+     get the share nor to give it back. A share that was flushed is not kept.
+  4. Unused, and only scans have used it (see tc_is_scan()). The element joins
+     scanned_shares instead.
+  5. Freed. While there are more shares than table_definition_cache, tdc_purge()
+     frees shares from the front of scanned_shares, and then from the front of
+     unused_shares. It works like the hand of a clock: it takes shares in use
+     out of their list. It sends those in unused_shares that were used again to
+     the end, once. If another statement than a scan has used a share in
+     scanned_shares meanwhile, the hand moves it to unused_shares.
+  6. Gone. tdc_delete_share() first detaches the share from its element
+     (element->share= NULL), so no thread gets it any more. Then it wakes the
+     threads that wait for that. Then the element leaves the hash.
 
   Locks, in the order in which they may be taken:
 
@@ -60,8 +62,8 @@ static mysql_mutex_t LOCK_unused_shares;
 
 /**
   Elements whose ref_count has come down to 0, and some that are used again.
-  Front: the next to be looked at by tdc_purge(), which looks at scanned_shares
-  first. An element is in one of them at the most.
+  Front: the next one at which tdc_purge() looks. It looks at scanned_shares
+  first. An element is in one of the two lists at the most.
 */
 typedef I_P_List<TDC_element,
                  I_P_List_adapter<TDC_element, &TDC_element::next,
@@ -121,7 +123,7 @@ public:
 };
 
 
-/** Nothing of its last life is left in an element. */
+/** Assert that nothing of its last life is left in an element. */
 
 static void assert_clean(TDC_element *element __attribute__((unused)))
 {
@@ -137,7 +139,7 @@ static void assert_clean(TDC_element *element __attribute__((unused)))
 }
 
 
-/** tdc_hash has got memory for an element, which it will use many times. */
+/** Initialize an element in memory that tdc_hash will use many times. */
 
 static void element_constructor(uchar *memory)
 {
@@ -167,7 +169,7 @@ static void element_destructor(uchar *memory)
 }
 
 
-/** An element starts a new life under a new key. */
+/** Begin a new life of an element, under a new key. */
 
 static void element_initializer(LF_HASH *, void *dst, const void *src)
 {
@@ -202,8 +204,8 @@ ulong tdc_records()
 /**
   Free a share to which there is no reference, and its element.
 
-  @pre LOCK_table_share is held, and the element is in no Unused_list.
-  Unlocks.
+  @pre The caller holds LOCK_table_share, and the element is in no Unused_list.
+  The function unlocks.
 */
 
 static void tdc_delete_share(TDC_element *element)
@@ -218,7 +220,7 @@ static void tdc_delete_share(TDC_element *element)
   PSI_CALL_release_table_share(share->m_psi);
   share->m_psi= NULL;
 
-  /* Those who wait for it know it by their tickets. Let all of them go. */
+  /* Each thread that waits for the share has a ticket. Let all of them go. */
   if (!element->m_flush_tickets.is_empty())
   {
     Wait_for_flush_list::Iterator it(element->m_flush_tickets);
@@ -238,7 +240,7 @@ static void tdc_delete_share(TDC_element *element)
 }
 
 
-/** Take an element out of the Unused_list in which it is, if any. */
+/** Take an element out of the Unused_list that it is in, if any. */
 
 static void tdc_unlink_unused(TDC_element *element)
 {
@@ -252,7 +254,7 @@ static void tdc_unlink_unused(TDC_element *element)
 }
 
 
-/** Put an element, which is in none of them, into an Unused_list. */
+/** Put an element into an Unused_list. It is in none of them. */
 
 static void tdc_link_unused(TDC_element *element)
 {
@@ -276,11 +278,11 @@ static void tdc_link_unused(TDC_element *element)
 /**
   Free a share that nobody uses.
 
-  @param[in,out] steps  how many shares that are in use or were used again it
-                        may pass by, NULL: pass all by that are in use, and
-                        none that was used again
+  @param[in,out] steps  how many shares that are in use or were used again the
+                        function may pass by. NULL: it passes by all that are in
+                        use, and none that was used again.
 
-  @return false if there was none in so many steps
+  @return false if it found none in so many steps
 */
 
 static bool tdc_purge_one(uint *steps)
@@ -307,7 +309,7 @@ static bool tdc_purge_one(uint *steps)
       tdc_delete_share(element);
       return true;
     }
-    /* One that is in use comes back when its last reference goes. */
+    /* A share that is in use comes back when its last reference goes. */
     if (!in_use)
       tdc_link_unused(element);
     mysql_mutex_unlock(&element->LOCK_table_share);
@@ -319,7 +321,7 @@ static bool tdc_purge_one(uint *steps)
 
 
 /**
-  Free shares that nobody uses, those first that only scans have used, and then
+  Free shares that nobody uses: first those that only scans have used, then
   those that have not been used for longest.
 
   @param all  true: all of them; false: some of those by which
@@ -351,8 +353,8 @@ void tdc_purge(bool all)
 /**
   Find a share, and lock its element.
 
-  While it is locked, the share stays, and no reference comes or goes. Unlock
-  with tdc_unlock_share().
+  While the element is locked, the share stays, and no reference comes or goes.
+  The caller unlocks with tdc_unlock_share().
 
   @return NULL if there is none; MY_ERRPTR if out of memory
 */
@@ -405,8 +407,8 @@ int tdc_share_is_cached(THD *thd, const char *db, const char *table_name)
 
 
 /**
-  Read a table's definition into an element that is in the hash already, and
-  has no share yet, which keeps all others from using it.
+  Read a table's definition into an element that is in the hash already. It has
+  no share yet, which keeps other threads from using it.
 
   @return the share, with one reference; NULL if that failed (reported)
 */
@@ -425,7 +427,7 @@ static TABLE_SHARE *tdc_open_share(THD *thd, TABLE_LIST *tl, uint flags,
                                         key_length);
   if (share)
   {
-    /* Whoever asks for a share wants it to be discovered where necessary. */
+    /* A thread that asks for a share wants it discovered where necessary. */
     open_table_def(thd, share, flags | GTS_USE_DISCOVERY);
     if (checked_unlikely(share->error))
     {
@@ -451,8 +453,8 @@ static TABLE_SHARE *tdc_open_share(THD *thd, TABLE_LIST *tl, uint flags,
 
 
 /**
-  A statement asks for a TABLE of this share, and gets none from the cache.
-  element is NULL if the share is not there either.
+  Count a miss: a statement asks for a TABLE of this share, and gets none from
+  the cache. element is NULL if the share is not there either.
 */
 
 static void count_miss(THD *thd, TDC_element *element)
@@ -469,11 +471,12 @@ static void count_miss(THD *thd, TDC_element *element)
 /**
   Get the share of a table or view, and if possible a free TABLE of it.
 
-  @param flags           what it may be, and how to look for it (GTS_*)
+  @param flags           whether a table, a view or both will do, and how to
+                         look for it (GTS_*)
   @param[out] out_table  if given: a TABLE, which holds the reference to the
-                         share, or NULL, then the caller has got a reference
+                         share; or NULL: the caller has got a reference
 
-  The definition is read if the cache does not have it.
+  Reads the definition if the cache does not have it.
 
   @return NULL if there is no such table or view, or another error occurred
           (reported)
@@ -522,7 +525,7 @@ TABLE_SHARE *tdc_acquire_share(THD *thd, TABLE_LIST *tl, uint flags,
       break;
     }
 
-    /* What is in the cache is not discovered again. */
+    /* A share that is in the cache is not discovered again. */
     DBUG_ASSERT(!(flags & GTS_FORCE_DISCOVERY));
 
     const bool wants_table= out_table && (flags & GTS_TABLE);
@@ -542,7 +545,7 @@ TABLE_SHARE *tdc_acquire_share(THD *thd, TABLE_LIST *tl, uint flags,
     share= element->share;
     if (wants_table)
       count_miss(thd, share ? element : NULL);
-    /* Locked, or waiting for the share of another life: both need no pin. */
+    /* We have locked the element, or look it up again: no need of a pin. */
     lf_hash_search_unpin((LF_PINS*) pins);
     if (!share)
     {
@@ -573,7 +576,7 @@ TABLE_SHARE *tdc_acquire_share(THD *thd, TABLE_LIST *tl, uint flags,
                       share, share->tdc->ref_count));
   if (flags & GTS_NOLOCK)
   {
-    /* The caller only wants to know that there is one. It may be gone now. */
+    /* The caller only asks whether there is a share. It may be gone now. */
     tdc_release_share(share);
     share= UNUSABLE_TABLE_SHARE;
   }
@@ -609,7 +612,7 @@ void tdc_release_share(TABLE_SHARE *share)
   }
   mysql_mutex_unlock(&element->LOCK_table_share);
 
-  /* The last reference, it seems: both locks are needed, in their order. */
+  /* This seems to be the last reference: take both locks, in their order. */
   mysql_mutex_lock(&LOCK_unused_shares);
   mysql_mutex_lock(&element->LOCK_table_share);
   const bool over= tdc_records() > tdc_size;
@@ -629,7 +632,7 @@ void tdc_release_share(TABLE_SHARE *share)
     tdc_link_unused(element);
   mysql_mutex_unlock(&element->LOCK_table_share);
   mysql_mutex_unlock(&LOCK_unused_shares);
-  /* One that only scans have used goes in the place of ours. */
+  /* Free a share that only scans have used in the place of ours. */
   if (over)
     tdc_purge(false);
   DBUG_VOID_RETURN;
@@ -648,7 +651,7 @@ void tdc_remove_referenced_share(THD *thd, TABLE_SHARE *share)
   DBUG_ASSERT(thd->mdl_context.is_lock_owner(MDL_key::TABLE, share->db.str,
                                              share->table_name.str,
                                              MDL_EXCLUSIVE));
-  /* It does not come back to a list while the caller has a reference. */
+  /* The element joins no list again while the caller has a reference. */
   mysql_mutex_lock(&LOCK_unused_shares);
   mysql_mutex_lock(&element->LOCK_table_share);
   tdc_unlink_unused(element);
@@ -685,7 +688,7 @@ void tdc_remove_table(THD *thd, const char *db, const char *table_name)
     mysql_mutex_unlock(&LOCK_unused_shares);
     DBUG_VOID_RETURN;
   }
-  /* Out of memory for pins: the caller has a table open, and so has pins. */
+  /* No error for want of pins: the caller has a table open, and so has pins. */
   DBUG_ASSERT(element != MY_ERRPTR);
 
   if (!element->ref_count)
@@ -711,7 +714,7 @@ void tdc_remove_table(THD *thd, const char *db, const char *table_name)
   @param wait_timeout     in seconds
   @param deadlock_weight  of this wait, for the deadlock detector
 
-  @return true if that failed: killed, timeout, deadlock, out of memory
+  @return true if the wait failed: killed, timeout, deadlock, out of memory
           (reported)
 */
 
@@ -740,13 +743,13 @@ int tdc_wait_for_old_version(THD *thd, const char *db, const char *table_name,
 
   @param my_refs  number of the caller's own references
 
-  @pre LOCK_table_share is held; an exclusive metadata lock keeps others from
-  getting new references.
+  @pre The caller holds LOCK_table_share; an exclusive metadata lock keeps other
+  threads from getting new references.
 
-  Others may still be closing TABLEs that they evicted or flushed. They are
-  not waited for like TABLEs in use (TABLE_SHARE::wait_for_old_version()), as
-  that would include the caller's own. Each of them gives back its reference
-  and signals COND_release when it is done.
+  Other threads may still be closing TABLEs that they evicted or flushed. Each
+  of them gives back its reference and signals COND_release when it is done.
+  TABLE_SHARE::wait_for_old_version(), which waits for TABLEs in use, would wait
+  for the caller's own, too.
 */
 
 void TDC_element::wait_for_refs(uint my_refs)
@@ -789,9 +792,10 @@ void TDC_element::flush(THD *thd, bool mark_flushed)
 /**
   Close all free TABLEs of a share; see flush().
 
-  Most callers have an exclusive metadata lock. Without one (ALTER of a table that
-  S3 has, and the error path of online ALTER in 11.8) other threads may go on to
-  use TABLEs of the share: release() finds 'flushed' set, and closes them.
+  Most callers have an exclusive metadata lock. Without one (ALTER of an S3
+  table, and the error path of online ALTER in 11.8) other threads may go on to
+  use TABLEs of the share. When they release these, they find 'flushed' set, and
+  close them.
 */
 
 void TDC_element::flush_unused(bool mark_flushed)
@@ -812,7 +816,7 @@ void TDC_element::flush_unused(bool mark_flushed)
 
 /* ------------------------------------------------- all elements in turn */
 
-/** What tdc_iterate() has visited already. */
+/** The elements that tdc_iterate() has visited already. */
 
 struct Visited
 {
@@ -854,11 +858,11 @@ static my_bool visit_once(void *arg, void *visited_arg)
   Call action(element, argument) for each element, until one returns true.
 
   @param thd      the caller's, NULL if it has none
-  @param no_dups  while elements come and go, the walk through the hash may
-                  begin anew: visit none twice
+  @param no_dups  visit no element twice. While elements come and go, the walk
+                  through the hash may begin anew.
 
-  The element does not go away during the call, but it may have no share: its
-  share may be in the middle of being opened, or going. To know, lock its
+  The element does not go away during the call, but it may have no share:
+  another thread may be opening or freeing the share. To find out, lock
   LOCK_table_share.
 
   @return what action returned; an error number if out of memory
@@ -890,7 +894,7 @@ int tdc_iterate(THD *thd, my_hash_walk_action action, void *argument,
 
 /* ------------------------------------------------------- start and end */
 
-/** Show that this thread waits for a file, if it has a THD. */
+/** Show that this thread waits for a file, if the thread has a THD. */
 
 static void enter_stage(const PSI_stage_info *stage, PSI_stage_info *old_stage)
 {
@@ -929,8 +933,8 @@ bool tdc_init()
 /**
   The server begins to shut down: cache nothing from now on.
 
-  What the plugins still open while they go is closed at once, so it holds
-  no references to the engines longer than necessary.
+  The plugins may still open tables while they go. The server closes these at
+  once, so they hold no references to the engines longer than necessary.
 */
 
 void tdc_start_shutdown()

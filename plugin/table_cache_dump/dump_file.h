@@ -12,14 +12,21 @@
     1200 0 3 shop orders
     17 3605 1 shop %23old%20orders
 
-  A line says how often the table was used, for how many seconds it has not been
-  used, how many instances of it were open, and its database and name. Bytes and
-  checksum are those of the lines. In names all but letters, digits, '_' and '$' of
-  ASCII is written as % and two hexadecimal digits.
+  A line has these fields:
 
-  A text is taken as a whole or not at all. Nothing of it is executed; names are
-  checked as names (dump_name_is_valid()). This file knows nothing of the server,
-  and has no state.
+  1. how often the table was used;
+  2. for how many seconds it has not been used;
+  3. how many instances of it were open;
+  4. its database;
+  5. its name.
+
+  The header counts the bytes of the lines, and has their checksum. In names, each
+  byte but the letters, digits, '_' and '$' of ASCII is written as % and two
+  hexadecimal digits.
+
+  The reader takes a text as a whole or not at all. It executes nothing of it, and
+  checks names as names (dump_name_is_valid()). This file knows nothing of the
+  server, and has no state.
 */
 
 #include "my_global.h"
@@ -61,9 +68,10 @@ static inline bool dump_is_plain(uchar c)
 /**
   Could this be the name of a database or table?
 
-  UTF-8 of at most three bytes a character, not too long, no space at the end.
-  No name that is taken for a file's name as it is (#mysql50#): all others are
-  encoded before they become one, so none leads out of the data directory.
+  A name is UTF-8 of at most three bytes a character, not too long, and has no
+  space at the end. It must not begin with #mysql50#: the server would take the
+  rest for a file's name as it is. The server encodes all other names before they
+  become a file's name, so none leads out of the data directory.
 */
 
 static inline bool dump_name_is_valid(const char *name, size_t length)
@@ -159,7 +167,7 @@ struct Dump_reader
       at+= n;
   }
 
-  /** A decimal number with this behind it. */
+  /** Read a decimal number that has this text behind it. */
   ulonglong number(const char *behind)
   {
     ulonglong n= 0;
@@ -178,7 +186,7 @@ struct Dump_reader
            c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
   }
 
-  /** A name; decode it to *to, with its end, and let *to point behind that. */
+  /** Read a name: decode it to *to, with its end; *to then points behind that. */
   void name(char **to, char behind)
   {
     char *begin= *to;
@@ -218,9 +226,10 @@ struct Dump_reader
 /**
   Read a text.
 
-  @param text          is changed: the names of the entries are in it
-  @param[out] entries  to be freed with my_free(), unless an error is returned
-  @param[out] n        how many they are
+  @param text          the function changes it: the entries' names are in it
+  @param[out] entries  the caller frees them with my_free(), unless this returns
+                       an error
+  @param[out] n        number of entries
 
   @return NULL, or what is wrong
 */
@@ -272,7 +281,7 @@ static inline const char *dump_parse(char *text, size_t length,
     entry->idle_seconds= reader.number(" ");
     const ulonglong open= reader.number(" ");
     entry->tables= (uint) MY_MIN(open, 1000000ULL);
-    /* What is decoded is shorter than what has been read of the line. */
+    /* The decoded names are shorter than the part of the line that was read. */
     entry->key= to;
     reader.name(&to, ' ');
     reader.name(&to, '\n');

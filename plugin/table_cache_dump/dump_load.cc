@@ -4,24 +4,27 @@
   @file
   Load: a few threads open the tables of a dump, hottest first.
 
-  A table is opened like by a SELECT from it, as many instances as were open, which
-  then are free in the table cache. No privilege is asked for, as nothing of it is
-  read, and nothing locked but its name (MDL_SHARED_READ), for as long as that
-  takes.
+  A thread opens a table like a SELECT from it, as many instances as were open.
+  The instances are free in the table cache then. The thread checks no privilege,
+  as it reads nothing of the table. It locks only the table's name
+  (MDL_SHARED_READ), for as long as that takes.
 
-  Who waits for whom: a thread that loads waits for no metadata lock and for no
-  flush (lock_wait_timeout is 0): it skips the table. A statement that wants the
-  table exclusively waits until it is open. A thread that loads evicts nothing: it
-  ends when the caches are full. If statements began while it opened a table, it
-  pauses for as long as that took, so it is at work half of the time at most. A
-  crashed table is not repaired, which may take long, but left to those who use it.
+  How a load and the users get along:
 
-  What is loaded counts as older than all that anybody has used, and what is loaded
-  later as older than that (tc_opened_ahead()): when the cache is full, it makes
-  room in the right order.
+  1. A thread that loads waits for no metadata lock and for no flush
+     (lock_wait_timeout is 0): it skips the table.
+  2. A statement that wants the table exclusively waits until it is open.
+  3. A thread that loads evicts nothing: it ends when the caches are full.
+  4. If statements began while the thread opened a table, it pauses for as long as
+     that took. So it works half of the time at most.
+  5. The thread does not repair a crashed table, which may take long, but leaves
+     that to the users of the table.
+  6. A loaded table counts as older than all tables that a user has used, and
+     tables that are loaded later as older than that (tc_opened_ahead()). So when
+     the cache is full, they make room in the right order.
 
-  The threads are daemons, which KILL does not reach. The shutdown kills all threads
-  with a THD, and waits for them: they end with the table that they open.
+  The threads are daemons, which KILL does not reach. The shutdown kills all
+  threads with a THD, and waits for them: each ends with the table that it opens.
 */
 
 #include "table_cache_dump.h"
@@ -44,8 +47,8 @@ static const uint MAX_INSTANCES= 1024;
 /**
   Make a THD for a thread of this plugin.
 
-  The caller has a THD itself, or the server is starting: the shutdown waits until
-  all are gone, so none may come when it does not wait any more.
+  The caller has a THD itself, or the server is starting. The shutdown waits
+  until all THDs are gone, so no THD may come when it does not wait any more.
 */
 
 THD *dump_new_thd()
@@ -76,7 +79,7 @@ THD *dump_new_thd()
 }
 
 
-/** The thread that runs takes this THD. */
+/** The running thread takes this THD. */
 
 void dump_attach_thd(THD *thd)
 {
@@ -86,7 +89,7 @@ void dump_attach_thd(THD *thd)
 }
 
 
-/** The thread that runs gives up its THD. */
+/** The running thread gives up its THD. */
 
 void dump_delete_thd(THD *thd)
 {
@@ -100,15 +103,16 @@ void dump_delete_thd(THD *thd)
 /**
   Reserve places in both caches for instances of a table.
 
-  @return for how many of them there is one. The caller takes that from 'reserved'
-          when it has opened them.
+  @return for how many of them there is a place. The caller subtracts that from
+          'reserved' when it has opened them.
 */
 
 uint Load::reserve(uint tables)
 {
   /*
-    What another thread has just opened may be counted twice, which leaves a place
-    free, but nothing is left out: it is reserved until it is a record.
+    This may count an instance twice that another thread has just opened, which
+    leaves a place free. But it leaves none out: an instance is reserved until it
+    is a record.
   */
   const ulong others= reserved.fetch_add(tables);
   const ulong used= others + tc_records();
@@ -122,8 +126,8 @@ uint Load::reserve(uint tables)
 /**
   Is this a name as metadata locks and the table definition cache have it?
 
-  With lower_case_table_names a file of another server may have others; to open a
-  table under one of these would make a second table of it.
+  With lower_case_table_names a file of another server may have other names. A
+  thread that opened a table under one of these would make a second table of it.
 */
 
 static bool is_normal(const char *name)
@@ -137,7 +141,7 @@ static bool is_normal(const char *name)
 }
 
 
-/** What the table cache knows of a table. @return false: nothing */
+/** Ask the table cache about a table. @return false: it knows nothing */
 
 static bool get_info(THD *thd, const Dump_entry *entry, TC_share_info *info)
 {
@@ -153,7 +157,7 @@ static bool get_info(THD *thd, const Dump_entry *entry, TC_share_info *info)
 /**
   Open instances of a table, and give them back to the cache.
 
-  @return true if that is not possible
+  @return true if it is not possible
 */
 
 static bool open_table_of(THD *thd, const Dump_entry *entry, uint tables)
@@ -181,7 +185,7 @@ static bool open_table_of(THD *thd, const Dump_entry *entry, uint tables)
     }
     error= open_tables(thd, &list, &counter, MYSQL_OPEN_IGNORE_REPAIR |
                        MYSQL_OPEN_IGNORE_LOGGING_FORMAT);
-    /* Those that were open already, somebody has used. */
+    /* If this got instances that were open already, somebody has used them. */
     if (!error && get_info(thd, entry, &after) && before.hits == after.hits)
     {
       for (uint i= 0; i < tables; i++)
@@ -243,7 +247,7 @@ static void load_entries(Load *load, THD *thd)
       load->dump->reached[i]= true;
       (error ? load->skipped : load->opened)++;
     }
-    /* Each of the threads that load counts as well. */
+    /* Each of the threads that load counts as a statement, too. */
     if (get_query_id() - queries > load->wanted)
       dump_load_pause(load, thd,
                       MY_MIN(microsecond_interval_timer() - begin, MAX_PAUSE));
@@ -272,10 +276,10 @@ static void *load_thread(void *arg)
 
 
 /**
-  Start as many of these threads as can be had.
+  Start as many of these threads as possible.
 
-  @param abort_arg  to end at once
-  @return true if there is none
+  @param abort_arg  the threads end at once
+  @return true if no thread could be started
 */
 
 bool Load::start(const Dump *dump_arg, uint threads_arg, bool abort_arg)

@@ -4,17 +4,27 @@
   @file
   Write and read the dump of the table cache.
 
-  Only the daemon thread does either. A definition is read under its
-  LOCK_table_share, one at a time, and nothing of the table cache is locked, so a
-  dump stops nobody; see tc_get_share_info(). The text is made in memory and
-  written when the walk is over: to a temporary file, which is synced and then
-  renamed. So the file is complete or that of before, whenever the server ends.
+  Only the daemon thread does either.
 
-  What is in the dump: tables of which an instance is open, or was used since their
-  definition was read; not those that only scans have used (tc_is_scan()), views,
-  and tables of INFORMATION_SCHEMA and PERFORMANCE_SCHEMA. Nor are tables that are
-  on other servers (is_elsewhere()). What a load had yet to open when it was ended
-  is in the dump as it was in the file: as if the load had been completed.
+  How it writes the dump:
+
+  1. It reads the definitions one at a time, each under its LOCK_table_share. It
+     locks nothing of the table cache, so a dump stops no other thread; see
+     tc_get_share_info(). It makes the text in memory.
+  2. When the walk is over, it writes the text to a temporary file, syncs the
+     file and then renames it. So the dump is complete, or is still the previous
+     one, whenever the server ends.
+
+  These tables are in the dump:
+
+  1. tables of which an instance is open, or was used since their definition was
+     read;
+  2. tables that a load had yet to open when it was ended, with the numbers that
+     the file had, as if the load had been completed.
+
+  These are not: tables that only scans have used (tc_is_scan()), views, tables
+  of INFORMATION_SCHEMA and PERFORMANCE_SCHEMA, and tables that are on other
+  servers (is_elsewhere()).
 */
 
 #include "table_cache_dump.h"
@@ -37,14 +47,14 @@ struct Collected
   MEM_ROOT root;                        /* holds the keys */
   DYNAMIC_ARRAY entries;
   ulonglong seconds_since_load;
-  /** One for each table that was loaded: is it among the entries? */
+  /** For each table of the loaded dump: is it among the entries? */
   bool *found;
 };
 
 
 /**
-  A table that was loaded, and nobody has used since: what the file said still
-  holds, but for the time that has gone by.
+  If a table was loaded and no user has used it since: keep the numbers of the
+  file, and add the time that has gone by.
 */
 
 static void keep_what_was_known(const Collected *all, const TC_share_info *info,
@@ -62,7 +72,7 @@ static void keep_what_was_known(const Collected *all, const TC_share_info *info,
 }
 
 
-/** What a load has not reached is still known. @return true if out of memory */
+/** Add the tables that a load has not reached. @return true if out of memory */
 
 static bool add_rest(Collected *all)
 {
@@ -83,14 +93,16 @@ static bool add_rest(Collected *all)
 /**
   Would the server connect to another one to open this table?
 
-  No flag of an engine says so, but these come with it: the table has a connection
-  string (FEDERATED, FEDERATEDX, and some tables of CONNECT and SPIDER), its
-  partitions may have one (all of SPIDER), or it is in storage that replicas share
-  (S3, with its default settings).
+  No flag of an engine says so, but each of these is a sign of it:
+
+  1. the table has a connection string (FEDERATED, FEDERATEDX, and some tables of
+     CONNECT and SPIDER);
+  2. its partitions may have one (all of SPIDER);
+  3. the table is in storage that replicas share (S3, with its default settings).
 
   A thread that opens a partitioned table lends the share the connection string
-  of one partition after the other, without a lock. So of such a table this
-  reads what its definition says, which does not change.
+  of one partition after the other, without a lock. So for a partitioned table
+  this function reads the definition, which does not change.
 */
 
 static bool is_elsewhere(const TABLE_SHARE *share)
@@ -158,7 +170,7 @@ static bool is_hotter(const Dump_entry &a, const Dump_entry &b)
 }
 
 
-/** Make the text of what is cached. @return true if out of memory */
+/** Make the text of the cached tables. @return true if out of memory */
 
 static bool make_text(THD *thd, const Dump *loaded, DYNAMIC_STRING *lines,
                       ulong *tables)
@@ -199,14 +211,14 @@ static void path_of(char *path, const char *name)
 }
 
 
-/** @return NULL, or what has failed; then errno is in my_errno */
+/** @return NULL, or the step that failed; then errno is in my_errno */
 
 static const char *write_text(const char *path, const DYNAMIC_STRING *lines,
                               ulong tables)
 {
   char header[DUMP_HEADER];
   const size_t header_length= dump_header(header, lines, tables);
-  /* A file that has this name already is removed, never written to. */
+  /* If a file has this name already, remove it: never write to it. */
   my_delete(path, MYF(0));
   File file= my_create(path, S_IRUSR | S_IWUSR,
                        O_WRONLY | O_EXCL | O_NOFOLLOW, MYF(0));
@@ -233,10 +245,10 @@ static const char *write_text(const char *path, const DYNAMIC_STRING *lines,
 /**
   Write the dump.
 
-  @param loaded       what was loaded before
-  @param[out] tables  how many are in it
+  @param loaded       the dump that was loaded before
+  @param[out] tables  how many tables are in the new dump
 
-  @return NULL, or what has failed; then the file is that of before
+  @return NULL, or the step that failed; then the file is still the previous one
 */
 
 const char *dump_write(THD *thd, const Dump *loaded, ulong *tables)
@@ -268,11 +280,12 @@ const char *dump_write(THD *thd, const Dump *loaded, ulong *tables)
 
 
 /**
-  Create the file that tells the next start that this one has not loaded to the end.
+  Create a file that says to the next start that this load has not completed.
 
-  It is not synced: when the machine goes down, no table has ended the server.
+  This does not sync the file: if the machine goes down, no table has ended the
+  server.
 
-  @return true if that is not possible; then errno is in my_errno
+  @return true if it is not possible; then errno is in my_errno
 */
 
 bool dump_create_loading_file()
@@ -312,9 +325,9 @@ static const uchar *entry_key(const void *arg, size_t *length, my_bool)
 /**
   Read the file.
 
-  @param[out] missing  there is none
+  @param[out] missing  there is no file
 
-  @return NULL, or what is wrong; then nothing was read
+  @return NULL, or what is wrong; then the dump is empty
 */
 
 const char *Dump::read(bool *missing)
@@ -373,7 +386,7 @@ const char *Dump::read(bool *missing)
 }
 
 
-/** @return what was read of this table, or NULL */
+/** @return the entry that was read for this table, or NULL */
 
 const Dump_entry *Dump::find(const uchar *key, uint length) const
 {
@@ -384,7 +397,7 @@ const Dump_entry *Dump::find(const uchar *key, uint length) const
 }
 
 
-/** There is no room for what has not been loaded. */
+/** Forget the tables that have not been loaded: there is no room for them. */
 
 void Dump::forget_rest()
 {

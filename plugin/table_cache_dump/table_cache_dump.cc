@@ -2,30 +2,37 @@
 
 /**
   @file
-  A restarted server has its working set again: which tables are open is written to
-  a file when the server shuts down, every few minutes, and on demand, and they are
-  opened when it has started, or on demand.
+  A restarted server has its working set again. It dumps to a file which tables
+  are open, and it loads the dump: it opens these tables.
 
-  The library has two plugins, so that the names of their variables are those that
-  people know from InnoDB's buffer pool: table_cache_dump_* and table_cache_load_*.
-  They share a daemon thread, which runs while one of them is there.
+  1. It dumps at shutdown, every few minutes, and on demand.
+  2. It loads when it has started, and on demand.
 
-  Threads. The daemon thread alone writes and reads the file (dump_write.cc), starts
-  and joins the threads that load (dump_load.cc), and owns what the two need. Users
-  only leave a request. All these threads have a THD: the server waits for them
-  when it shuts down. It kills them first, before it closes any table, and then the
-  daemon thread writes the last dump. What a load did not come to is in it, too.
+  The library has two plugins, so that users know the names of their variables
+  from InnoDB's buffer pool: table_cache_dump_* and table_cache_load_*. The
+  plugins share a daemon thread, which runs while one of them is installed.
 
-  A load at startup that ends the server is not tried again at the next start: the
-  file table_cache.loading is there while it runs.
+  Threads
+  -------
+  Only the daemon thread writes and reads the file (dump_write.cc), starts and
+  joins the threads that load (dump_load.cc), and owns the data of both. Users
+  only leave a request. All these threads have a THD, so the server waits for
+  them when it shuts down. It kills them first, before it closes any table, and
+  then the daemon thread writes the last dump. This dump also has the tables that
+  a load has not reached.
 
-  Locks. 'plugins_mutex' is held while one of the plugins is initialized or
-  deinitialized, and so the daemon thread started or stopped: the server serializes
-  neither an INSTALL with an UNINSTALL that was waiting for the plugin to be unused,
-  nor two of these. It comes before all others. 'mutex' protects what is requested
-  and the texts of the status variables. It is the innermost lock: nothing is locked,
-  opened or allocated by a thread that holds it. LOCK_global_system_variables may be
-  held when it is taken.
+  If a load at startup ends the server, the next start does not try it again:
+  the file table_cache.loading exists while the load runs.
+
+  Locks
+  -----
+  1. A thread holds 'plugins_mutex' while it initializes or deinitializes one of
+     the plugins, and so starts or stops the daemon thread. The server serializes
+     neither an INSTALL with an UNINSTALL that was waiting for the plugin to be
+     unused, nor two of these. This mutex comes before all others.
+  2. 'mutex' protects the requests and the texts of the status variables. It is
+     the innermost lock: a thread that holds it locks, opens and allocates
+     nothing. A thread that takes it may hold LOCK_global_system_variables.
 */
 
 #include "table_cache_dump.h"
@@ -34,7 +41,7 @@
 #include "mysqld.h"
 #include <mutex>
 
-/** Bits of what is requested. */
+/** Bits of a request. */
 enum { DUMP= 1, LOAD= 2, LOAD_WHEN_STARTED= 4 };
 
 static mysql_mutex_t mutex;
@@ -42,22 +49,23 @@ static mysql_cond_t cond;
 /* Protected by mutex */
 static uint requests;
 static bool stop;
-/* A load begins, or runs; its threads have been started; it shall end */
+/* A load begins, or runs; its threads have been started; the load must end */
 static bool loading, load_runs, abort_load;
 static char dump_text[256], load_text[256];
 
 static std::mutex plugins_mutex;
-/* Which of the plugins are there. Written under plugins_mutex */
+/* Which of the plugins are installed. Written under plugins_mutex */
 static std::atomic<uint> plugins;
 /* Protected by plugins_mutex */
 static pthread_t daemon_id;
 /*
-  Nor do mutex and what it protects exist without: not with --bootstrap. Written
-  under plugins_mutex. It does not change while one of the plugins is used.
+  Without the daemon thread, 'mutex' and the data that it protects do not exist:
+  with --bootstrap, for example. Written under plugins_mutex. It does not change
+  while one of the plugins is used.
 */
 static std::atomic<bool> daemon_runs;
 
-/* The daemon thread's; others look at a load while 'load_runs' is set */
+/* Of the daemon thread. Others look at the load while 'load_runs' is set */
 static Dump dump;
 static Load load;
 
@@ -138,14 +146,14 @@ static void do_dump(THD *thd, const char *why, bool to_log)
   {
     tell(dump_text, to_log, false, "dumped %lu tables to '%s'", tables,
          dump_file_name);
-    /* A file that a load has left which ended the server was about another dump. */
+    /* If a load ended the server and left its file, that was about another dump. */
     if (!load_runs)
       dump_remove_loading_file();
   }
 }
 
 
-/** @param another  one has been requested that begins now */
+/** @param another  another load has been requested, and begins now */
 
 static void no_load_any_more(bool another)
 {
@@ -168,7 +176,7 @@ static bool must_end()
 /**
   Read the file, and start to load.
 
-  @return true if that was not possible
+  @return true if it was not possible
 */
 
 static bool start_load(bool at_startup)
@@ -209,9 +217,9 @@ static bool start_load(bool at_startup)
   const bool ends= abort_load;
   mysql_mutex_unlock(&mutex);
   /*
-    With more than half of the CPUs it would disturb the users. On two CPUs, four
-    threads made the 99th percentile of their latency 6.6 times what it is
-    otherwise, one thread 3.7 times.
+    With more than half of the CPUs a load would disturb the users. On two CPUs,
+    four threads multiplied the 99th percentile of the users' latency by 6.6, and
+    one thread by 3.7.
   */
   const uint at_most= MY_MAX(my_getncpus() / 2, 1);
   if (load.start(&dump, MY_MIN(MY_MIN(load_threads, at_most),
@@ -235,7 +243,7 @@ static void begin_load(bool at_startup)
 }
 
 
-/** The threads that load have ended, or shall end now. */
+/** End a load: its threads have ended, or must end now. */
 
 static void end_load(bool now, bool another)
 {
@@ -261,11 +269,11 @@ static void end_load(bool now, bool another)
 
 
 /**
-  Wait until something is requested, or time has come to dump or to look again.
+  Wait for a request, or for the time to dump or to look again.
 
   @param seconds  not longer than this
-  @return what is requested. A load counts as begun from now on: to abort it is to
-          abort this one.
+  @return the requests. A load among them counts as begun from now on: a user
+          who aborts a load aborts this one.
 */
 
 static uint wait_for_request(THD *thd, double seconds)
@@ -354,7 +362,7 @@ static void run_daemon(THD *thd)
            "not dumped, as '%s' has not been loaded yet", dump_file_name);
     else
     {
-      /* The shutdown has killed it, so as to wake it up. */
+      /* The shutdown has killed this thread, to wake it up. */
       thd->reset_killed();
       do_dump(thd, "at shutdown", true);
     }
@@ -374,7 +382,7 @@ static void *daemon_thread(void *arg)
 }
 
 
-/* A thread that loads has ended; it has counted that itself. */
+/* A thread that loads has ended, and has counted down Load::running itself. */
 
 void dump_load_thread_ends()
 {
@@ -384,7 +392,7 @@ void dump_load_thread_ends()
 }
 
 
-/** A thread that loads pauses. @return false if the load is to end */
+/** Let a thread that loads pause. @return false if the load must end */
 
 bool dump_load_pause(Load *load, THD *thd, ulonglong microseconds)
 {
@@ -410,7 +418,7 @@ static void request(uint what)
     return;
   mysql_mutex_lock(&mutex);
   requests|= what;
-  /* Who has asked for it does not take an earlier one for it. */
+  /* So the user does not take the text of an earlier dump or load for this one. */
   if (what & DUMP)
     strmov(dump_text, "requested");
   if ((what & LOAD) && !loading)
@@ -442,7 +450,7 @@ static void set_load_abort(MYSQL_THD, st_mysql_sys_var *, void *,
   mysql_mutex_lock(&mutex);
   if (requests & (LOAD | LOAD_WHEN_STARTED))
   {
-    /* The daemon thread has not taken it yet. */
+    /* The daemon thread has not taken the request yet. */
     requests&= ~(LOAD | LOAD_WHEN_STARTED);
     strmov(load_text, "load aborted: before it began");
   }
@@ -511,7 +519,7 @@ static int init_plugin(uint which)
 }
 
 
-/** The last one stops it. */
+/** The last of the two plugins stops it. */
 
 static int deinit_plugin(uint which)
 {
@@ -522,7 +530,7 @@ static int deinit_plugin(uint which)
     return stop_daemon();
   if (which == LOAD)
   {
-    /* What runs is aborted soon; the code stays while the other one is there. */
+    /* A load that runs ends soon. The code stays: the other plugin is installed. */
     mysql_mutex_lock(&mutex);
     requests&= ~(LOAD | LOAD_WHEN_STARTED);
     abort_load= loading;

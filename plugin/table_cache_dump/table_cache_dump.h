@@ -4,7 +4,8 @@
 
 /**
   @file
-  What the parts of the plugin know of each other; see table_cache_dump.cc.
+  The functions and data that the parts of the plugin share; see
+  table_cache_dump.cc.
 */
 
 #define MYSQL_SERVER 1
@@ -18,13 +19,12 @@
 /** The file, in the data directory, and its name while it is written. */
 static const char dump_file_name[]= "table_cache.dump";
 static const char dump_temporary_name[]= "table_cache.dump.tmp";
-/** Is there while the tables are loaded at startup. */
+/** This file exists while the server loads the tables at startup. */
 static const char dump_loading_name[]= "table_cache.loading";
 
 
 /**
-  A text that was read, and its tables. Nothing but 'reached' changes until
-  destroy().
+  A text that was read, and its tables. Until destroy(), only 'reached' changes.
 */
 
 struct Dump
@@ -33,11 +33,11 @@ struct Dump
   Dump_entry *entries;
   size_t n;
   HASH by_key;
-  /** When it was read, in microseconds. */
+  /** When the text was read, in microseconds. */
   ulonglong read_at;
   /**
-    One for each entry: need it not be loaded any more? Set by the thread that
-    loads it, when it has been opened or skipped.
+    For each entry: is there no more need to load it? The thread that loads the
+    entry sets this when it has opened or skipped the table.
   */
   std::atomic<bool> *reached;
 
@@ -57,8 +57,8 @@ void dump_remove_loading_file();
 /**
   A run of the threads that load.
 
-  The daemon thread starts and joins them, and owns this. They take the next
-  entry each by an atomic addition, so an entry is loaded by one of them.
+  The daemon thread starts and joins them, and owns this object. Each thread takes
+  the next entry by an atomic addition, so only one of them loads an entry.
 */
 
 struct Load
@@ -70,7 +70,7 @@ struct Load
   std::atomic<size_t> next, opened, skipped;
   /** Instances that the threads are about to open. */
   std::atomic<ulong> reserved;
-  /** To end before all is loaded; the caches were full; threads that run. */
+  /** End before all is loaded; the caches were full; threads that run. */
   std::atomic<bool> abort, full;
   std::atomic<uint> running;
   /** Threads to be joined, and how many there were to be. */
@@ -85,7 +85,7 @@ struct Load
   uint reserve(uint tables);
 };
 
-/** Called by the threads that load. */
+/** The threads that load call these. */
 void dump_load_thread_ends();
 bool dump_load_pause(Load *load, THD *thd, ulonglong microseconds);
 

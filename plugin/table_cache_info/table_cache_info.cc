@@ -4,12 +4,16 @@
   @file
   INFORMATION_SCHEMA.TABLE_CACHE: what the table cache holds, and how well.
 
-  One row per cached definition of a table or view that the user may select
-  from, or from some column of it. Numbers of a row are read under the lock of its definition, shard by
-  shard. Rows are collected first and stored when the walk over the definitions
-  is over, because the temporary table may go to disk, and a definition that the
-  walk has just come to cannot be freed meanwhile. So reading all of it never
-  stops the server. Rows are not of the same moment.
+  The table has one row for each cached definition of a table or view that the
+  user may select from, or from some column of it. A query
+
+  1. collects the rows while it walks over the definitions. It reads the numbers
+     of a row under the lock of its definition, shard by shard.
+  2. stores the rows when the walk is over, because the temporary table may go to
+     disk, and no thread can free the definition that the walk has just come to.
+
+  So a query that reads all rows never stops the server. The rows are not of the
+  same moment.
 */
 
 #define MYSQL_SERVER 1
@@ -91,7 +95,7 @@ static my_bool collect_row(void *arg, void *fill_arg)
   TABLE_SHARE *share= element->share;
   if (!share)
   {
-    /* It is being opened or has just gone. */
+    /* Another thread is opening the share, or it has just gone. */
     mysql_mutex_unlock(&element->LOCK_table_share);
     return FALSE;
   }
@@ -167,7 +171,7 @@ static int fill_rows(THD *thd, TABLE *table, Fill *fill)
 {
   if (tdc_iterate(thd, collect_row, fill, true))
   {
-    /* Killed, or out of memory, which not all allocations report. */
+    /* Killed or out of memory. Not all allocations report the latter. */
     if (!thd->is_error())
       my_error(ER_OUTOFMEMORY, MYF(0), (int) sizeof(Row));
     return 1;
@@ -186,7 +190,7 @@ static int fill_table(THD *thd, TABLE_LIST *tables, COND *)
   Fill fill;
   fill.thd= thd;
   fill.rows= NULL;
-  /* Not the statement's: a subquery may come here for each row around it. */
+  /* Not the statement's root: a subquery may run this for each outer row. */
   init_alloc_root(PSI_INSTRUMENT_ME, &fill.root, 16384, 0,
                   MYF(MY_THREAD_SPECIFIC));
   int res= fill_rows(thd, tables->table, &fill);

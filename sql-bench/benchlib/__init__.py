@@ -1,2 +1,3 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the benchmark scenarios share: servers, pairing, statistics, output."""
+"""The common part of the benchmark scenarios: servers, pairing, statistics,
+output."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Clients of a server, each a process, and what the server uses meanwhile."""
+"""Clients of a server, each a process, and the server's usage meanwhile."""
 
 import multiprocessing
 import os

@@ -39,7 +39,7 @@ def require():
 
 
 class Program:
-    """Where the functions of a running program are, and who calls them."""
+    """Where the functions of a running program are, and their callers."""
 
     def __init__(self, pid, path, functions):
         """functions: names without arguments."""
@@ -93,7 +93,8 @@ def may_sample_all():
 
 
 def record(pid, seconds, file):
-    """Sample a process; who may, samples all and leaves the others out later.
+    """Sample a process.  If this may sample all processes, it does so, and
+    leaves the other ones out later.
 
     perf opens an event for each thread and CPU of a process, and takes so long
     over thousands of threads that no sample is left in a few seconds.

@@ -7,7 +7,7 @@ import shutil
 
 from .servers import BenchError
 
-# Descriptors that mariadbd wants beside those of tables: connections,
+# Descriptors that mariadbd wants for other things than tables: connections,
 # redo logs, pipes
 RESERVED_DESCRIPTORS = 400
 # The name of a second measurement of the stock server in each turn

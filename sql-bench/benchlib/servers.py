@@ -20,7 +20,7 @@ from .usage import usage
 
 
 class BenchError(Exception):
-    """What went wrong, in words for the person at the terminal."""
+    """An error, in words for the user at the terminal."""
 
 
 RUNNING = []
@@ -53,7 +53,7 @@ class Server:
         self.program = str(self.build / "sql" / "mariadbd")
         self.datadir = datadir
         self.options = list(options)
-        self.environment = {}           # beyond that of this program
+        self.environment = {}           # besides this program's own
         self.process = None
         # A short path: a socket's is limited to 107 characters
         self.run_directory = None
@@ -107,7 +107,7 @@ class Server:
             "setpriv", "--pdeathsig=TERM", self.program, "--no-defaults",
             f"--datadir={self.datadir}", f"--socket={self.socket}",
             f"--pid-file={self.run_directory}/pid", "--skip-networking",
-            # A server that starts removes what it finds of temporary tables
+            # A server that starts removes the temporary tables that it finds
             f"--tmpdir={self.run_directory}",
             f"--lc-messages-dir={self.build}/sql/share",
             f"--character-sets-dir={self.source}/sql/share/charsets",

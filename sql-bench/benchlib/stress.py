@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the stress programs share: their options, clients, and counting.
+"""The common part of the stress programs: their options, clients, and counting.
 
 A connection is a "mariadb" client that is fed through a pipe; nothing but
 Python's standard library is needed.

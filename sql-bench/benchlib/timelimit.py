@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """An end of time that does not cut in two what has to be whole.
 
-When a scenario's share of the time is used up, or somebody wants the benchmark
-to end, an exception comes out of whatever the program does at that moment.  In
-whole() it comes afterwards: a server that was started is known, one that is
-told to end is waited for, and a file is written to its end.
+When a scenario's share of the time is used up, or a user wants the benchmark to
+end, an exception interrupts the program.  In whole() it comes afterwards: then
+the program knows a server that it has started, has waited for a server that it
+has ended, and has written a file to its end.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ class _State:
 
 
 def _raise(exception):
-    # Whoever asks twice means it
+    # A user who asks twice means it
     if _State.depth and not (_State.late is exception is KeyboardInterrupt):
         if _State.late is not KeyboardInterrupt:
             _State.late = exception

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a process has used."""
+"""The CPU time and memory of a process."""
 
 import os
 import pathlib

@@ -44,7 +44,7 @@ AGAIN = "us of CPU time to select from it again"
 SELECTS = ("SELECTs/s", "us of the server's CPU time a SELECT",
            "voluntary context switches a SELECT")
 PERCENTILES = (("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0))
-# What the hot SELECTs have for company
+# The load that runs together with the hot SELECTs
 ALONE, KNOWN, UNKNOWN = ("alone", f"beside {COLD} that read known tables",
                          f"beside {COLD} that touch cold ones")
 RANDOM, BESIDE, EVICT = "random: ", "hot: ", "eviction: "

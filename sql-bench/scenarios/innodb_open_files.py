@@ -105,8 +105,8 @@ class InnodbOpenFiles(Scenario):
     @classmethod
     def measure(cls, server, cell, options):
         if cell["what"] == RECOVER:
-            # A shutdown writes all pages, and then next to none is written: what
-            # there is to recover are the rows that follow, of all of them
+            # A shutdown writes all pages, and then the server writes next to
+            # none.  So the recovery has to restore all rows that follow
             server.stop()
             server.start(*cls.limit({"pool": LARGE,
                                      "limit": max(cls.limits(options))}))
@@ -123,7 +123,7 @@ class InnodbOpenFiles(Scenario):
         if cell["what"] == READ:
             server.stop()
             server.start(*cls.limit(cell))
-            # What the cell before has written; and the first touch of files
+            # Pages that the previous cell has written; and the first touch of files
             os.sync()
             sysbench.run(server, "open_tables", DATABASE,
                          options.files_connections,

@@ -10,8 +10,8 @@ from benchlib.statistics import median
 
 from .sysbench_oltp import Sysbench, plural
 
-# The table cache as the rest of the server sees it. What these call counts
-# for them: the core's functions, and the locks.
+# The table cache as the rest of the server sees it. The functions that these
+# call count for them: the core's functions, and the locks.
 FUNCTIONS = ("tdc_acquire_share", "tdc_release_share", "tc_acquire_table",
              "tc_release_table", "tc_add_table", "tc_is_for_schema")
 WARM = 2                        # seconds before those that count

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 
-/* What the index of open shares has to know of a MARIA_SHARE */
+/* The index of Aria's open shares, and the list of open instances */
 
 #include "maria_def.h"
 #include "ma_blockrec.h"
@@ -42,8 +42,8 @@ void _ma_end_name(OPEN_INDEX_NAME *owner, int error)
 
 
 /*
-  Take the history of a table's states, which was kept while the table was
-  closed, or NULL. maria_stored_state is protected by THR_LOCK_maria.
+  Take the history of a table's states, which Aria kept while the table was
+  closed, or NULL. THR_LOCK_maria protects maria_stored_state.
 */
 
 static MARIA_STATE_HISTORY *take_state_history(LSN create_rename_lsn)
@@ -66,21 +66,21 @@ static MARIA_STATE_HISTORY *take_state_history(LSN create_rename_lsn)
 /**
   Add a new share to the index, and give it the history of its table's states
 
-  @param  share           the share. The caller owns its name, nobody else can
-                          reach it.
+  @param  share           the share. The caller owns its name, no other thread
+                          can reach it.
   @param  internal_table  TRUE if the share is not to be indexed
 
   @return TRUE if there was no memory. The share may be indexed then: the caller
-          calls _ma_unindex_share(), which does not mind one that is not.
+          calls _ma_unindex_share(), which also accepts one that is not.
 
-  A transactional table goes on with the history that was kept while it was
-  closed. If there is none, all transactions that are running see its last
+  A transactional table goes on with the history that Aria kept while the table
+  was closed. If there is none, all transactions that are running see its last
   state (or memory ran out when it was closed): it begins with that one.
 
   The index and maria_stored_state need THR_LOCK_maria, which all threads that
-  open tables want: it is taken once. The two have nothing to do with each
-  other, and nobody but the owner of the name looks for what is added or taken
-  here, so no order has to be kept between them.
+  open tables want, so this takes it once. The two have nothing to do with each
+  other, and only the owner of the name looks for the entries that are added or
+  taken here, so there is no order to be kept between them.
 */
 
 my_bool _ma_index_share(MARIA_SHARE *share, my_bool internal_table)
@@ -154,7 +154,7 @@ void _ma_list_instance(MARIA_HA *info)
   log. A checkpoint that finds the share pins it, then waits for close_lock.
 
   share->reopen does not change while the caller owns the name. Nor does
-  share->open_list, which only those look at who own the name: the last
+  share->open_list: only a thread that owns the name looks at it. So the last
   instance leaves it without THR_LOCK_maria, as the list of all stays the same.
 */
 
@@ -175,8 +175,8 @@ void _ma_unlist_instance(MARIA_HA *info)
 /*
   Remove the last instance of a share from the list of open ones, and the
   share from the index, when the files are synced and closed. After this only
-  those can reach the share who did before: a checkpoint that pinned it, and
-  transactions.
+  a checkpoint that pinned the share before can reach it, and transactions that
+  did so before.
 */
 
 void _ma_unlist_share(MARIA_HA *info)
@@ -206,18 +206,17 @@ void _ma_destroy_share_locks(MARIA_SHARE *share)
 
 
 /**
-  Have the files of a transactional table to be synced when they are closed?
+  Must a thread that closes a transactional table sync its files?
 
-  A checkpoint does not know a closed table, so what was written to its files
-  has to be on disk by then. Nothing was written if, since the files were
-  opened,
-  - nothing was logged for the table: the first log record gives it an id;
-  - logging was not switched off (for a repair or a bulk insert);
-  - the table was not marked as changed, and its state not written.
-  What an earlier opener wrote was synced when that one closed the table.
+  A checkpoint does not know a closed table, so all writes to its files have to
+  be on disk by then. Nothing was written if, since the files were opened,
+  1. nothing was logged for the table: the first log record gives it an id;
+  2. logging was not switched off (for a repair or a bulk insert);
+  3. the table was not marked as changed, and its state not written.
+  An earlier opener synced its own writes when it closed the table.
 
-  The answer stays 'yes' after the id was taken from the share, for the index
-  file is closed after the data file.
+  The answer stays 'yes' after the share has lost its id, because the index file
+  is closed after the data file.
 */
 
 my_bool _ma_files_need_sync(MARIA_SHARE *share)
@@ -229,8 +228,8 @@ my_bool _ma_files_need_sync(MARIA_SHARE *share)
 
 
 /*
-  Undo what maria_open() did with a share after its once_init(): it may have
-  been mapped, and have taken the history of its table's states
+  Undo what maria_open() did with a share after its once_init(): the share may
+  be mapped, and may have taken the history of its table's states
 */
 
 void _ma_undo_share(MARIA_SHARE *share)
@@ -246,9 +245,10 @@ void _ma_undo_share(MARIA_SHARE *share)
 
 
 /*
-  Keep the history of a table's states while the table is closed. Without
-  memory it is lost, and a transaction that goes on with the table will see a
-  wrong number of rows. A history that all can see is not worth keeping.
+  Keep the history of a table's states while the table is closed. If there is no
+  memory, the history is lost, and a transaction that goes on with the table
+  will see a wrong number of rows. A history that all transactions can see is
+  not worth keeping.
 */
 
 void _ma_store_state_history(LSN create_rename_lsn,
@@ -285,12 +285,15 @@ void _ma_store_state_history(LSN create_rename_lsn,
 
   @return TRUE if there is no history (any more)
 
-  The lock of the transaction manager is needed to find out which states can be
-  seen, and it is one that all transactions want. A state with trid 0 was there
-  before all transactions that are running. A transaction that is not counted
-  in in_trans does not look at the history, nor does one come: the caller owns
-  the name and closes the last instance. A checkpoint waits for close_lock, which
-  the caller has. What is freed here is what maria_close() freed later anyway.
+  To find out which states a transaction can see, a thread needs the lock of the
+  transaction manager, which all transactions want. This function does without
+  it:
+  1. A state with trid 0 was there before all transactions that are running.
+  2. A transaction that is not counted in in_trans does not look at the history,
+     and no other one comes: the caller owns the name and closes the last
+     instance.
+  3. A checkpoint waits for close_lock, which the caller has.
+  maria_close() would free the same history later anyway.
 */
 
 my_bool _ma_forget_visible_state(MARIA_SHARE *share)
@@ -319,9 +322,9 @@ my_bool _ma_forget_visible_state(MARIA_SHARE *share)
 
   A file of no more than its first bitmap page has no rows. As the end of a scan
   is where the file ended when the scan began, _ma_scan_block_record() will find
-  the end at once: so the scan needs no buffers for pages (16 KiB) and is set up
-  to have none. For a check or a repair this is not to be used: it may know
-  better than the state how long the file is.
+  the end at once. So the scan needs no buffers for pages (16 KiB), and this
+  function sets it up to have none. A check or a repair must not use it: it may
+  know better than the state how long the file is.
 */
 
 int _ma_scan_init_if_rows(MARIA_HA *info)
@@ -351,8 +354,9 @@ int _ma_scan_init_if_rows(MARIA_HA *info)
 
   @return 0 or 1. Then my_errno is set, and both files are -1.
 
-  No component of the file's name may be a symbolic link if either they were
-  resolved, or there were none when the share was opened; the last never.
+  If the links in the file's name were resolved, or there were none when the
+  share was opened, then no component of the name may be a symbolic link. The
+  last component may never be one.
 */
 
 int _ma_open_datafile(MARIA_HA *info, MARIA_SHARE *share)

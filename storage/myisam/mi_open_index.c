@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 
-/* What the index of open shares has to know of a MYISAM_SHARE */
+/* The index of MyISAM's open shares, and the list of open instances */
 
 #include "myisamdef.h"
 
@@ -66,9 +66,9 @@ void mi_unindex_share(MYISAM_SHARE *share)
   @param info       complete, also its share
   @param new_share  TRUE if it is the first instance of the share
 
-  The key cache of a share is changed by a walk over the list, and a new share
-  was not there to be changed while it was opened. So this is the time to see
-  which one it has to use. It has not used any so far.
+  A thread that changes the key cache of shares walks over the list. A new share
+  was not in the list while it was opened, so such a thread did not find it. So
+  this function looks up its key cache. The share has not used any so far.
 */
 
 void mi_list_instance(MI_INFO *info, my_bool new_share)
@@ -90,8 +90,8 @@ void mi_list_instance(MI_INFO *info, my_bool new_share)
   it. The caller owns the name.
 
   @param info  the instance, not counted in share->reopen any more
-  @param last  TRUE if it is the last one of its share. The share is removed
-               from the index: nobody but the caller can reach it.
+  @param last  TRUE if it is the last one of its share. This removes the share
+               from the index: only the caller can reach it then.
 */
 
 void mi_unlist_instance(MI_INFO *info, my_bool last)
@@ -135,7 +135,7 @@ void mi_undo_share(MYISAM_SHARE *share)
 
 /*
   MY_NOSYMLINKS if no component of the data file's name may be a symbolic link:
-  either they were resolved, or there were none when the share was opened
+  either the links were resolved, or there were none when the share was opened
 */
 
 myf mi_nosymlinks_flag(const MYISAM_SHARE *share)

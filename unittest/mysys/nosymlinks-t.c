@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 
 /*
-  A filter of system calls that fails openat2() with some error does not keep
-  files from being opened, and links are still refused: by the server, and by a
-  stand-alone tool, which opens files by absolute names.
+  If a filter of system calls makes openat2() fail with some error, the server
+  and a stand-alone tool (which opens files by absolute names) still open files,
+  and still refuse links.
 */
 
 #include <my_global.h>
@@ -28,7 +28,7 @@
 
 #if defined(__linux__) && defined(SYS_openat2)
 
-/* From now on, openat2() fails in this process. Return 0 if that can be had */
+/* From now on, openat2() fails in this process. Return 0 if that works */
 static int refuse_openat2(int error)
 {
   struct sock_filter program[]=

@@ -2,8 +2,9 @@
 
 /*
   Test of the index from file name to open share (mysys/my_open_index.c),
-  through its public functions and with shares of its own. The shares count
-  how often their name is read: that is how many of them a search looked at.
+  through its public functions and with shares of its own. Each share counts how
+  often a search reads its name, so the test knows at how many shares a search
+  has looked.
 */
 
 #include <my_global.h>
@@ -270,7 +271,7 @@ static void steps_do_not_grow_with_the_number_of_shares(void)
 }
 
 
-/* Random operations, compared with what a linear search finds */
+/* Random operations, compared with the results of a linear search */
 
 static void agrees_with_linear_search(void)
 {
@@ -350,8 +351,8 @@ static void failed_insert_changes_nothing(void)
 
 
 /*
-  Name locks. Threads own names of the index and look whether anyone else does
-  at the same time.
+  Name locks. Threads own names of the index, and check that no other thread
+  owns the same name at the same time.
 */
 
 enum { THREADS= 8, NAMES= 3 };
@@ -424,7 +425,7 @@ static struct st_opener
 {
   pthread_t thread;
   uint how;
-  int error;                                    /* What begin returned */
+  int error;                                    /* Result of begin */
   int turn;                          /* When the thread owned it, from 1 on */
 } openers[THREADS];
 
@@ -461,7 +462,7 @@ static uint count_waiting(const OPEN_INDEX_NAME *owner)
 }
 
 
-/* Let threads wait for names[0] in the order of their numbers */
+/* Let threads wait for names[0], in the order of their numbers */
 
 static void let_wait(const OPEN_INDEX_NAME *owner, uint count)
 {
@@ -518,7 +519,7 @@ static void waiting_threads_share_an_error(void)
   ok(bad == 0, "an error is shared by those who want to open in the same way, "
      "the others go on in their order (%u wrong)", bad);
 
-  /* What the owner lacks, others may get */
+  /* The owner lacks something that other threads may get */
   open_index_begin(&index_under_test, &owner, names[0], strlen(names[0]), how);
   for (i= 0; i < THREADS; i++)
     openers[i].how= how;
@@ -531,7 +532,7 @@ static void waiting_threads_share_an_error(void)
   }
   ok(bad == 0, "no descriptor: the others try for themselves");
 
-  /* One that does not open a file has no error to share */
+  /* An owner that does not open the file has no error to share */
   open_index_begin(&index_under_test, &owner, names[0], strlen(names[0]),
                    OPEN_INDEX_CREATE);
   for (i= 0; i < THREADS; i++)
@@ -577,7 +578,7 @@ static void owner_gets_the_current_share(void)
 }
 
 
-/* Who closes a file does not need the index, nor its mutex */
+/* A thread that closes a file needs neither the index nor its mutex */
 
 static void closing_does_not_look_up(void)
 {

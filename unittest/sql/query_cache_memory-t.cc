@@ -3,14 +3,16 @@
 /*
   Query_cache_memory against a reference model.
 
-  The model is a map of the used blocks: place and length, nothing else. From
-  it follows what must be free. After every operation the counters are
-  compared with the model's; the whole area is compared every CHECK_EVERY
-  operations: each block that the model knows is where it was and holds what
-  was written into it, no byte is in no block, all else is free and merged.
+  The model is a map of the used blocks: place and length, nothing else. All
+  other bytes must be free. The test compares
 
-  The operations, their sizes and the order come from a generator whose seed
-  is printed; give it as the first argument to repeat a run. The second
+  1. the counters with the model's, after every operation;
+  2. the whole area with the model, every CHECK_EVERY operations: each block
+     that the model knows is where it was and has the same contents, each byte
+     is in a block, and all other blocks are free and merged.
+
+  The operations, their sizes and the order come from a generator. The test
+  prints its seed; give it as the first argument to repeat a run. The second
   argument is the number of operations.
 */
 
@@ -109,7 +111,7 @@ public:
     return used == m_used.end() ? nullptr : "a used block is lost";
   }
 
-  /** Release all: what is left must be one block. */
+  /** Release all blocks: one free block must be left. */
   bool drain()
   {
     while (!m_order.empty())
@@ -310,7 +312,7 @@ static void run(size_t size, size_t max_block, size_t operations)
 }
 
 
-/* What the classes promise about the block that is taken */
+/* The size classes promise which block is taken */
 static void fits()
 {
   size_t free_memory, free_blocks, total_blocks;

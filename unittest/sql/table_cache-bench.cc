@@ -2,19 +2,22 @@
 
 /**
   @file
-  Measures the core of the table cache beside a model of the design that it
+  Measures the core of the table cache, and a model of the design that it
   replaces. Prints one JSON object.
 
-  A pair is an acquire and the release of what it got. Threads make pairs as
-  fast as they can, on one share or on many in turn, and do nothing in between
+  A pair is an acquire and the release of the same object. Threads make pairs as
+  fast as they can, on one share or on many in turn. In between they do nothing,
   or write to as many bytes of the object as given ("touch"): a TABLE with its
   Fields and its handler is some kilobytes that a statement writes to.
 
-  The model, class Instances, keeps what MariaDB's table_cache.cc does for a
-  hit: instances with a mutex and an LRU list each, one free list per share and
-  instance on a cache line of its own, a connection's instance given by its
-  number, and a further instance activated after 20,000 waits for a mutex that
-  were not outnumbered by 80,000 acquisitions without. It keeps nothing else.
+  The model, class Instances, does what MariaDB's table_cache.cc does for a hit,
+  and nothing else:
+
+  1. Each instance has a mutex and an LRU list.
+  2. Each share has one free list for each instance, on a cache line of its own.
+  3. The number of a connection gives its instance.
+  4. A thread activates a further instance after 20,000 waits for a mutex that
+     were not outnumbered by 80,000 acquisitions without a wait.
 
   usage: table_cache-bench [--seconds=N] [--runs=N] [--threads=N,N...]
                            [--first=shards|instances]
@@ -67,7 +70,7 @@ struct Payload: public Test_object
 };
 
 
-/** The model of what is replaced. */
+/** The model of the design that is replaced. */
 
 class Instances
 {
@@ -149,7 +152,7 @@ public:
 };
 
 
-/** The same face for the core. */
+/** The same interface for the core. */
 
 class Shards
 {

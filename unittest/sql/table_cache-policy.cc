@@ -3,22 +3,24 @@
 /**
   @file
   Which table should make room? A simulation of policies of insertion, for
-  working sets of several kinds beside a crawler. Not a test: prints misses.
+  working sets of several kinds together with a crawler. This is not a test: it
+  prints misses.
 
     table_cache-policy [CACHE [TABLES [ACCESSES]]]
 
   The policies:
 
-    lru       what is released is the last to be evicted
-    twice     what was used only once since it was opened goes before what was used
-              more often, both in the order of their release
-    midpoint  the same, but at most five eighths of the cache are for what was used
-              more often; beyond that, the one of them that was released longest ago
-              becomes one of the others
+    lru       a released table is the last to be evicted
+    twice     tables that were used only once since they were opened are evicted
+              before tables that were used more often, both in the order of
+              their release
+    midpoint  the same, but at most five eighths of the cache are for tables
+              that were used more often; beyond that, the one of them that was
+              released longest ago joins the tables that were used once
 
-  lru and twice run on the core (table_cache_core.h), and besides on the model that
-  midpoint needs; the program stops if the two disagree. The columns are misses for
-  1,000 accesses of the users; those of the crawler are not counted.
+  lru and twice run on the core (table_cache_core.h), and also on the model that
+  midpoint needs; the program stops if the two disagree. The columns are misses
+  for 1,000 accesses of the users; accesses of the crawler are not counted.
 */
 
 #include "table_cache_objects.h"

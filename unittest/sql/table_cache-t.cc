@@ -4,13 +4,15 @@
   @file
   Tests of the table cache's core.
 
-  The first tests show one property each. random_operations() compares the
-  core with a model that is too simple to be wrong, object by object, over ten
-  million random operations. threads() lets eight threads loose on few shares;
-  under ThreadSanitizer and AddressSanitizer it shows that no object has two
-  users and that none is touched after it was closed. The seed is printed;
-  give it as the first argument to repeat a run, and the number of operations
-  as the second.
+  1. The first tests show one property each.
+  2. random_operations() compares the core with a model that is too simple to be
+     wrong, object by object, over ten million random operations.
+  3. threads() lets eight threads loose on few shares. Under ThreadSanitizer and
+     AddressSanitizer it shows that no object has two users, and that no thread
+     touches an object after it was closed.
+
+  The program prints the seed. To repeat a run, give it as the first argument,
+  and the number of operations as the second.
 */
 
 #include "my_global.h"
@@ -29,7 +31,7 @@ static thread_local uint test_cpu;
 static std::atomic<ulonglong> test_clock(1);
 /* Mutexes of shards that this thread has locked. */
 static thread_local ulonglong test_locked;
-/* What evict() lets another thread do when it has read the first bound. */
+/* A function for evict() to call when it has read the first bound. */
 static std::function<void()> test_meanwhile;
 
 struct Test_machine
@@ -134,7 +136,7 @@ struct Fixture
     delete object;
   }
 
-  /** Evict down to the limit, like who lowers it; return how many. */
+  /** Evict down to the limit, like a thread that lowers it; return how many. */
   uint trim()
   {
     uint n= 0;
@@ -303,8 +305,8 @@ static void a_busy_shard_of_several_cpus_is_waited_for()
 
 
 /**
-  What it costs in mutexes, which is what limits a cache on many CPUs, and
-  what the hints have to be exact for.
+  Count mutexes, which limit a cache on many CPUs. The counts are right only if
+  the hints are exact.
 */
 static void a_miss_locks_two_mutexes_and_so_does_a_hit()
 {
@@ -406,8 +408,8 @@ static void no_statement_pays_for_a_lower_limit()
 
 
 /**
-  While a thread reads the bounds, another one releases to a shard whose bound
-  has been read, and evicts from one whose bound has not.
+  While a thread reads the bounds, another thread releases to a shard whose
+  bound has been read, and evicts from a shard whose bound has not been read.
 */
 static void no_eviction_is_lost_to_another_one()
 {
@@ -515,7 +517,7 @@ static void first_to_be_evicted_is_first()
   f.limit= 4;
   victim= f.open(2);
   f.release(victim, Core::EVICT_FIRST);
-  /* Used again by somebody else, it is like any other. */
+  /* After another user has used it again, it is like any other. */
   victim= f.acquire(2);
   f.limit= 3;
   ok(victim != NULL && f.trim() == 1 && !f.acquire(0),
@@ -965,7 +967,7 @@ static void random_operations(uint shards, uint shares, ulonglong operations)
     f.release(known->object);
     delete known;
   }
-  /* What is free is freed by the fixture. */
+  /* The fixture frees the free objects. */
   for (auto &entry : model.order)
     delete entry.second;
 }
@@ -1038,8 +1040,9 @@ static void thread_main(Fixture *f, uint number, uint operations,
     else
     {
       /*
-        Flush, holding nothing: that is what metadata locks are for in the
-        server. Everything of the share must be closed, by us or by others.
+        Flush while this thread uses no object: in the server, metadata locks
+        ensure that. All objects of the share must be closed, by this thread or
+        by other threads.
       */
       while (!used.empty())
       {
@@ -1104,8 +1107,8 @@ static void threads(uint shards, uint shares, uint rounds, uint operations)
 
 
 /**
-  Eight threads, all with one object at most, and a limit that they exceed:
-  whoever evicts must neither evict one too many nor leave one too many.
+  Eight threads, all with one object at most, and a limit that they exceed: a
+  thread that evicts must neither evict one too many nor leave one too many.
 */
 static void the_limit_is_exact_under_races()
 {

@@ -4,8 +4,8 @@
 
 /**
   @file
-  What the test and the benchmark of the table cache's core keep in it: an
-  object that has of TABLE what the core needs of it, and nothing else.
+  The objects that the test and the benchmark of the table cache's core keep in
+  it: each has the members of TABLE that the core needs, and nothing else.
 */
 
 #include "table_cache_core.h"
@@ -22,7 +22,7 @@ struct Test_object
   ulonglong stamp;
   uint32 place;
   uint32 number;
-  /** Written by the user only, without a lock: shows if there are two. */
+  /** Only the user writes it, without a lock: shows if there are two. */
   ulonglong uses;
 };
 

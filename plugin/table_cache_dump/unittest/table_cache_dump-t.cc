@@ -2,8 +2,8 @@
 
 /**
   @file
-  The text of a dump of the table cache: what is written is read again, and what is
-  not written that way is refused.
+  The text of a dump of the table cache: the reader reads each text that the
+  writer writes, and refuses a text that is not written that way.
 
     table_cache_dump-t [SEED]
 */

@@ -5,45 +5,54 @@
 Eviction of table definitions in slices
 
 The data dictionary cache may have more tables than table_definition_cache
-says, until the master task evicts those that nobody uses.  MariaDB does that in
-one go, with dict_sys.latch held exclusively: nobody opens a table meanwhile, for
-seconds if there are many.  Here the latch is held for a slice of SLICE_US, or
-for one table if that takes longer, and then left to the others for as long.  If
-the limit is exceeded by twice or more, a slice is longer, up to MAX_LONGER times,
-and there is no pause.
+says, until the master task evicts those that no thread uses.  MariaDB does that
+in one go, with dict_sys.latch held exclusively: no thread opens a table
+meanwhile, for seconds if there are many.  Here the master task holds the latch
+for a slice of SLICE_US, or for one table if that takes longer, and then leaves
+it to other threads for as long.  If the limit is exceeded by twice or more, a
+slice is longer, up to MAX_LONGER times, and there is no pause.
 
-Threads that prepare a table without the latch (dict0preload.cc) go on with what
-they have read, for a slice does nothing but evict: it acquires the latch with
-lock_cache().
+Threads that prepare a table without the latch (dict0preload.cc) go on with the
+rows that they have read, for a slice does nothing but evict: it acquires the
+latch with lock_cache().
 
-How a slice finds its place.  dict_sys.table_LRU is never sorted: a table is
-added at the head, stays where it is, and is removed.  Eviction goes from the
-tail to the head.  When a slice ends, it notes the next tables on its way
-(PLACES of them, by address and id).  The next slice goes on from the first of
-these that is still in the cache, in table_LRU.  Those before it have left the
-list, so they need no visit, and every other table between is where it was: none
-is visited twice, and none is left out.  Between slices another thread may have
+How a slice finds its place
+---------------------------
+dict_sys.table_LRU is never sorted: a thread adds a table at the head, the table
+stays where it is, and a thread removes it.  Eviction goes from the tail to the
+head.  When a slice ends, it notes the next tables on its way (PLACES of them, by
+address and id).  The next slice goes on from the first of these that is still in
+the cache, in table_LRU.  The noted tables before it have left the list, so they
+need no visit, and every other table between is where it was: the run visits no
+table twice, and leaves none out.  Between slices another thread may have
 
-- removed a noted table (DROP): the id is not found;
-- moved it to table_non_LRU (prevent_eviction()): can_be_evicted is false;
-- removed it and loaded it again: it is another object, or one that happens to
-  have the address of the former one.  The latter is near the head, as all that
-  was loaded since: this run ends early, and the next one starts from the tail;
-- removed all that were noted: then this run ends, too.
+1. removed a noted table (DROP): the id is not found;
+2. moved it to table_non_LRU (prevent_eviction()): can_be_evicted is false;
+3. removed it and loaded it again: it is another object, or one that happens to
+   have the address of the former one.  The latter is near the head, as all
+   tables that were loaded since: this run ends early, and the next one starts
+   from the tail;
+4. removed all that were noted: then this run ends, too.
 
-No table is kept from being dropped by a reference, and what removes tables has
-nothing to do for this.
+The noted tables have no reference, so a thread can drop them.  The code that
+removes tables does nothing for this.
 
-Which tables go first.  Those that only scans have used, such as a dump
-(tc_is_scan() in table_cache.cc): a run looks for them alone first
-(dict_table_t::used, set by ha_note_use.h), and then for all.
+Which tables go first
+---------------------
+Those that only scans have used, such as a dump (tc_is_scan() in table_cache.cc).
+In its first turn a run evicts only these (dict_table_t::used, set by
+ha_note_use.h), in its second turn all.
 
-When to stop: when one run has visited the tables that were in the list when it
-began (in its second turn perhaps half of them), or table_LRU is not longer than
-table_definition_cache.  The length is the present one, so what others load
-meanwhile counts.  Besides, a run ends after RUN_US, since the master task has
-the log to write every second, and it ends when the server shuts down.  What is
-left waits for the next run.
+When a run ends
+---------------
+1. It has visited the tables that were in the list when it began (in its second
+   turn perhaps half of them).
+2. table_LRU is not longer than table_definition_cache.  The length is the
+   present one, so tables that other threads load meanwhile count.
+3. RUN_US have passed: the master task has the log to write every second.
+4. The server shuts down.
+
+The tables that are left wait for the next run.
 *******************************************************/
 
 #include "dict0dict.h"
@@ -73,7 +82,7 @@ constexpr ulonglong RUN_US= 500000;
 /** How many tables ahead a slice notes */
 constexpr size_t PLACES= 8;
 
-/** Where a slice has ended */
+/** The place where a slice has ended */
 class evict_place
 {
   struct { const dict_table_t *table; table_id_t id; } ahead[PLACES];
@@ -101,7 +110,7 @@ public:
   }
 };
 
-/** Let others have the latch for a while. */
+/** Let other threads have the latch for a while. */
 void let_others() noexcept
 {
 #ifdef ENABLED_DEBUG_SYNC
@@ -138,7 +147,7 @@ static ulint max_definitions() noexcept
 ulint dict_sys_t::evict_table_LRU(bool half) noexcept
 {
   const ulint max_tables= max_definitions();
-  /* Mostly there is nothing to do, and so nobody to be stopped */
+  /* Mostly there is nothing to do, and no reason to stop other threads */
   freeze(SRW_LOCK_CALL);
   const bool fits= UT_LIST_GET_LEN(table_LRU) <= max_tables;
   unfreeze();
@@ -154,7 +163,7 @@ ulint dict_sys_t::evict_table_LRU(bool half) noexcept
   for (bool used : {false, true})
   {
     ulint to_visit= UT_LIST_GET_LEN(table_LRU);
-    /* What a scan has loaded is at the head, and to pass by costs little. */
+    /* Tables that a scan has loaded are at the head.  To pass by costs little. */
     if (half && used)
       to_visit-= to_visit / 2;
 
@@ -173,7 +182,7 @@ ulint dict_sys_t::evict_table_LRU(bool half) noexcept
 
       const ulonglong now= microsecond_interval_timer();
       /* Threads that load tables queue for the latch like this one.  The more
-      tables are too many, the longer is our turn, so that they do not outrun
+      the limit is exceeded, the longer is our turn, so that they do not outrun
       us. */
       const ulint excess= UT_LIST_GET_LEN(table_LRU) / std::max(max_tables,
                                                                 ulint{1});

@@ -2,8 +2,8 @@
 
 /**
 @file dict/dict0preload.cc
-Doing the file I/O of loading table definitions before dict_sys.latch is
-acquired exclusively.
+Load table definitions: do the file I/O before dict_sys.latch is acquired
+exclusively.
 
 The first thread that uses a table loads its definition: it reads rows of
 SYS_TABLES, SYS_COLUMNS, SYS_INDEXES, SYS_FIELDS and SYS_FOREIGN, opens the
@@ -18,74 +18,82 @@ Steps of a thread that wants table T, which dict_sys.find_table() did not find
 ==============================================================================
 
   prepare()
-   1 enter    Put the name of T in a slot. If the name is there already, wait
-              until the thread that put it there has left. Then look up again.
+   1 enter    Put the name of T in a slot. If another thread has put it there,
+              wait until that thread has left. Then look up T again.
    2 rows     Hold rows_latch in shared mode. Note n_changes. Read the row of
               SYS_TABLES.
    3 file     Hold no latch. Open the .ibd file, read and validate page 0.
               If fil_system knows the tablespace, this step is skipped.
-   4 rows     Hold rows_latch in shared mode. If n_changes is another, stop
-              unless the row of SYS_TABLES is what it was. Create the
+   4 rows     Hold rows_latch in shared mode. If n_changes has changed, stop
+              unless the row of SYS_TABLES is the same as before. Create the
               fil_space_t with the open file, unless there is one by now. Note
               n_changes. Read the other rows into a dict_table_t that only this
               thread can see. Acquire a reference to the fil_space_t.
    5 root     Hold no latch. Read the root page of the clustered index.
               Release the reference.
-              2 to 5 are repeated for the child tables of T by FOREIGN KEY.
+              Repeat 2 to 5 for the child tables of T by FOREIGN KEY.
   lock()
    6          Acquire dict_sys.latch exclusively, by lock_cache(). If n_changes
-              is another, free what was built, release the latch and go to 2; at
-              the second time, keep the latch and go on with nothing prepared.
+              has changed, free the definitions, release the latch and go to 2;
+              at the second time, keep the latch and go on with nothing prepared.
   dict_sys.load_table()
-   7 link     If T is in the cache by now, that one is used. Otherwise the
-              definition that was built is added to the cache, the metadata of
-              instant ALTER TABLE is read from the root page, and FOREIGN KEY
-              constraints are loaded if SYS_FOREIGN mentions T. Without a
-              definition that was built, everything is loaded here.
+   7 link     If T is in the cache by now, use that one. Otherwise add the
+              prepared definition to the cache, read the metadata of instant
+              ALTER TABLE from the root page, and load the FOREIGN KEY
+              constraints if SYS_FOREIGN mentions T. If there is no prepared
+              definition, load everything here.
   unlock()
    8 leave    Release dict_sys.latch, leave the slot, wake up the waiters, free
-              definitions that were built and not used.
+              the prepared definitions that were not used.
 
-Why what was built is what dict_load_table_one() would have loaded
-==================================================================
+Why the prepared definition is the one that dict_load_table_one() would have loaded
+===================================================================================
 
 A thread that holds dict_sys.latch exclusively by dict_sys.lock() holds rows_latch
 exclusively, too; dict_sys.unlock() increments n_changes. A thread that has it by
 dict_sys.lock_cache() does neither. It may add tables to the cache and remove them,
 and open tablespaces, but it does not change what is read here: rows of the
-dictionary tables, names of tables, files. So loading and evicting tables does not
-stop those who read rows, nor do these stop anybody but DDL.
+dictionary tables, names of tables, files. So a thread that loads or evicts tables
+does not stop threads that read rows, and these stop nothing but DDL.
 
-If n_changes is the same in steps 4 and 6, nobody was between dict_sys.lock() and
-dict_sys.unlock() in between. Other threads may have done what does not require the
-exclusive latch: purge the history of the dictionary tables, roll back a recovered
+If n_changes is the same in steps 4 and 6, no thread was between dict_sys.lock() and
+dict_sys.unlock() in between. Other threads may have done work that does not require
+the exclusive latch: purge the history of the dictionary tables, roll back a recovered
 transaction, write pages, look up tables. They may do that during a
 dict_load_table_one(), too. So it does not matter that dict_load_table_one() would
-have held the latch exclusively all the time. Rows are read while rows_latch is held
-in shared mode, so that a reader never sees half of an ALTER TABLE, which would have
-to be told from corruption.
+have held the latch exclusively all the time. A thread reads rows while it holds
+rows_latch in shared mode, so it never sees half of an ALTER TABLE, which it would
+have to distinguish from corruption.
 
-What step 5 reads without a latch is only the type of one page, which lives as long as
-the .ibd file. Between 5 and 7 another thread may load T, write to it, and evict it. Of
-what a definition holds, only the metadata of instant ALTER TABLE can change then: it
-is forgotten when the table becomes empty. In 11.8, so can the greatest DB_ROW_ID of a
-table without PRIMARY KEY, which is on its last page. That is why step 7 reads both,
-and a page in the system tablespace that DDL may have freed is read there, too.
+Step 5 reads without a latch only the type of one page, which lives as long as the
+.ibd file. Between 5 and 7 another thread may load T, write to it, and evict it. Only
+two parts of a definition can change then:
 
-While the pages with these rows have to be read from a slow disk, a thread reads
-them before 2 and in 3, where it holds no latch: else DDL, which has dict_sys.latch when it
-waits for rows_latch, would stop everybody for that long. See page_warmer.
+ 1. The metadata of instant ALTER TABLE: it is forgotten when the table becomes empty.
+ 2. In 11.8, the greatest DB_ROW_ID of a table without PRIMARY KEY, which is on the
+    table's last page.
 
-When n_changes is another in 6, what was built is freed, whatever the change was.
+That is why step 7 reads both. Step 7 also reads a root page in the system tablespace,
+because DDL may have freed it.
+
+If the pages with these rows have to be read from a slow disk, a thread reads them
+before 2 and in 3, where it holds no latch. Otherwise DDL, which holds dict_sys.latch
+while it waits for rows_latch, would stop all threads for that long. See page_warmer.
+
+If n_changes has changed in 6, the thread frees what it built, whatever the change was.
 
 The file that was opened in 3 is the file of the fil_space_t that is created in 4,
-also if n_changes is another, because nobody can have put another file in its place.
-(1) DDL that replaces or renames the file opens the tablespace first, and the
-tablespace stays in fil_system until the file is deleted. (2) A new file gets a new
-identifier. (3) DISCARD TABLESPACE gives the table another identifier, so the row is
-not what it was. (4) DDL that removes a file which it has not opened removes the row,
-too. So if fil_system does not have the identifier in 4, while SYS_TABLES still has
-the same row, the file is that of the row.
+also if n_changes has changed, because no thread can have put another file in its
+place:
+
+ 1. DDL that replaces or renames the file opens the tablespace first, and the
+    tablespace stays in fil_system until the file is deleted.
+ 2. A new file gets a new identifier.
+ 3. DISCARD TABLESPACE gives the table another identifier, so the row has changed.
+ 4. DDL that removes a file which it has not opened removes the row, too.
+
+So if fil_system does not have the identifier in 4, while SYS_TABLES still has the
+same row, the file belongs to that row.
 
 What another thread can see
 ===========================
@@ -93,13 +101,14 @@ What another thread can see
 - After 1: that T is being loaded, in dict_preload_t::enter() only. This saves
   work and I/O. Correctness does not depend on it: threads that hold
   dict_sys.latch exclusively load T without looking at the slots.
-- After 4: a fil_space_t, created while SYS_TABLES had a row for it. That T is not in
-  the cache but its tablespace is in fil_system is also what remains when T is
-  evicted, so DROP TABLE, RENAME, TRUNCATE, DISCARD TABLESPACE, and shutdown know it.
+- After 4: a fil_space_t, created while SYS_TABLES had a row for it. T is not in the
+  cache, but its tablespace is in fil_system. The same remains when T is evicted, so
+  DROP TABLE, RENAME, TRUNCATE, DISCARD TABLESPACE, and shutdown know this state.
   Until the end of 5 the reference keeps the fil_space_t from being freed.
   fil_space_t::drop() waits for the reference while its caller holds dict_sys.latch
-  and rows_latch, so a thread must not wait for either with a reference. In 7 the
-  pointer to the fil_space_t is used only if n_changes shows that no DDL has freed it.
+  and rows_latch, so a thread that has a reference must not wait for either. In 7 the
+  thread uses the pointer to the fil_space_t only if n_changes shows that no DDL has
+  freed it.
 - After 7: the table, complete, its FOREIGN KEY constraints and child tables
   loaded, as ever.
 
@@ -109,29 +118,35 @@ Failure
 Everything unexpected (no file, wrong flags, a bad page, a missing key, a .isl
 file and a file in the data directory, an uncommitted ALTER TABLE, ...) ends the
 preparation, which returns no error. dict_load_table_one() then meets the same with
-the latch held, and returns what it always returned. What the functions for rows and
-pages write to the error log may be there twice. A fil_space_t that has been created
-stays; the rest is freed.
+the latch held, and returns what it always returned. Messages of the functions for
+rows and pages may be in the error log twice. A fil_space_t that has been created
+stays; the thread frees the rest.
 
-Not prepared are: tables with FULLTEXT INDEX (their file is opened in advance,
-their definition is loaded under the latch), tables whose tablespace is
-discarded, and everything while the server starts, in read-only mode, with
-innodb_force_recovery, with --external-locking (closing a second descriptor of a
-file would end the lock on it), and in mariadb-backup.
+A thread does not prepare
+
+ 1. tables with FULLTEXT INDEX: it opens their file in advance, but loads their
+    definition under the latch;
+ 2. tables whose tablespace is discarded;
+ 3. any table while the server starts, in read-only mode, with innodb_force_recovery,
+    in mariadb-backup, and with --external-locking (closing a second descriptor of a
+    file would end the lock on it).
 
 Order of locks
 ==============
 
-MDL, then a name in a slot, then dict_sys.latch, then rows_latch, then what has
-always come after dict_sys.latch (page latches, references to tablespaces,
-fil_system.mutex). A thread that holds rows_latch in shared mode holds no
-dict_sys.latch and does not ask for it. A thread waits for a
-name while it holds no latch and has no name in a slot. A thread that has a
-name in a slot never waits for another name; if it finds a child table of T
-loading in another thread, it builds the definition a second time, and the
-later one is freed in 8. A thread that holds dict_sys.latch never waits for
-names. A slot's mutex is held for a few instructions, and nothing is acquired
-while holding it. So there is no cycle.
+MDL, then a name in a slot, then dict_sys.latch, then rows_latch, then the locks that
+have always come after dict_sys.latch (page latches, references to tablespaces,
+fil_system.mutex). There is no cycle:
+
+ 1. A thread that holds rows_latch in shared mode holds no dict_sys.latch and does not
+    ask for it.
+ 2. A thread that waits for a name holds no latch and has no name in a slot.
+ 3. A thread that has a name in a slot never waits for another name. If another thread
+    is loading a child table of T, this thread builds the definition a second time, and
+    frees the later one in 8.
+ 4. A thread that holds dict_sys.latch never waits for a name.
+ 5. A thread holds a slot's mutex for a few instructions, and acquires nothing
+    meanwhile.
 
 A thread that waits for a name waited for dict_sys.latch at the same place
 before, while the other thread held that latch for the same I/O.
@@ -172,15 +187,15 @@ constexpr size_t MAX_BUILT= 64;
 /** Finds out whether pages of the dictionary tables come from a slow disk. If so,
 threads read them into the buffer pool before they acquire rows_latch. If not,
 they leave out these searches, which take a twenty-fifth of the CPU time of the
-statement. An object times the reading from its creation to its end. */
+statement. An object measures the time of the reading from its creation to its end. */
 class page_warmer
 {
-  /** What takes longer than this has waited for a disk, in microseconds */
+  /** A read that takes longer than this has waited for a disk, in microseconds */
   static constexpr ulonglong SLOW= 200;
-  /** How many loads read pages in advance after something was slow */
+  /** How many loads read pages in advance after a read was slow */
   static constexpr unsigned LOADS= 256;
-  /** how many loads are still to do so. A lost update does no harm: what is slow
-  is noted each time. Nor does a load that was slow for want of a CPU. */
+  /** how many loads are still to do so. A lost update does no harm: each slow read is
+  noted. Nor does a load that was slow for want of a CPU. */
   static Atomic_relaxed<unsigned> left;
   /** when the caller began to read */
   const ulonglong begin= microsecond_interval_timer();
@@ -227,13 +242,13 @@ slot &slot_of(const char *name, size_t len)
 /* In 11.8, a mini-transaction belongs to a transaction, whose page accesses it
 counts, or to none.
 
-What can change while no latch is held is read by read_changing(), when the table
-is in the cache: the metadata of instant ALTER TABLE, and in 11.8 the greatest
-DB_ROW_ID of a table without PRIMARY KEY.
+read_changing() reads the parts of a definition that can change while no latch is
+held, when the table is in the cache: the metadata of instant ALTER TABLE, and in
+11.8 the greatest DB_ROW_ID of a table without PRIMARY KEY.
 
 How a data file is opened depends on caching(), which SET GLOBAL
 innodb_data_file_write_through and innodb_data_file_buffering change in 11.8. Then
-the files that fil_system knows are opened again. */
+the server opens the files that fil_system knows again. */
 #if MYSQL_VERSION_ID < 110800
 struct own_mtr : mtr_t {};
 dberr_t read_changing(dict_table_t *table)
@@ -274,7 +289,7 @@ bool find_first(btr_pcur_t *pcur, dict_index_t *index, const search_key &key,
 }
 
 /** Read the page that has the first record for a key into the buffer pool,
-so that nobody waits for the disk when it is read with dict_sys.latch held.
+so that no thread waits for the disk when it is read with dict_sys.latch held.
 @param table   dictionary table
 @param key     first column of its clustered index
 @param len     length of the key
@@ -299,7 +314,7 @@ void touch(const dict_table_t *table, const void *key, size_t len,
   mtr.commit();
 }
 
-/** Read the pages of the dictionary tables that tell of a table's columns,
+/** Read the pages of the dictionary tables that have a table's columns,
 indexes and index fields into the buffer pool.
 @param id  table identifier */
 void touch_rows(table_id_t id)
@@ -361,7 +376,7 @@ bool name_of(table_id_t id, std::string *name)
 @param name         table name
 @param uncommitted  what to pass to dict_load_columns()
 @return a definition without columns and indexes
-@retval nullptr if there is none, or it is not understood */
+@retval nullptr if there is no row, or it is not understood */
 dict_table_t *read_table(const std::string &name, unsigned *uncommitted)
 {
   ut_ad(dict_sys.frozen());
@@ -380,8 +395,8 @@ dict_table_t *read_table(const std::string &name, unsigned *uncommitted)
     if (rec_get_field_start_offs(rec, 1) == name.size() &&
         !memcmp(name.data(), rec, name.size()) &&
         !dict_load_table_low(&mtr, false, rec, &table) && table)
-      /* Whether this is a version of the table of the newest row: then an
-      uncommitted instant ALTER TABLE is to be detected. */
+      /* Whether this is a version of the table that the newest row describes: then
+      an uncommitted instant ALTER TABLE is to be detected. */
       *uncommitted= table->id == mach_read_from_8
         (rec + rec_get_field_start_offs(rec, DICT_FLD__SYS_TABLES__ID));
   }
@@ -394,7 +409,7 @@ dict_table_t *read_table(const std::string &name, unsigned *uncommitted)
 /** Find out if SYS_FOREIGN mentions a table.
 @param index     index on FOR_NAME or REF_NAME
 @param name      table name
-@param ids       if not nullptr, identifiers of the constraints are added
+@param ids       if not nullptr, this adds the identifiers of the constraints
 @return whether there are constraints, or they cannot be read */
 bool has_foreign(dict_index_t *index, const std::string &name,
                  std::vector<std::string> *ids)
@@ -540,7 +555,7 @@ bool opened_file::set_path(const fil_space_t::name_type &name) noexcept
   return path != nullptr;
 }
 
-/** Validate the first page, and remember what it says.
+/** Validate the first page, and remember its fields.
 @param id        tablespace identifier
 @param expected  flags according to the dictionary
 @param bytes     size of the file
@@ -597,7 +612,7 @@ bool opened_file::read_page0(uint32_t id, uint32_t expected, os_offset_t bytes,
 @param id        tablespace identifier
 @param expected  flags according to the dictionary
 @param name      table name
-@return whether there is a file that is all right */
+@return whether there is a valid file */
 bool opened_file::open(uint32_t id, uint32_t expected,
                        const fil_space_t::name_type &name) noexcept
 {
@@ -644,7 +659,7 @@ bool opened_file::open(uint32_t id, uint32_t expected,
   return ok;
 }
 
-/** Make the file known to fil_system, unless another thread did.
+/** Make the file known to fil_system, unless another thread has done so.
 @param id           tablespace identifier
 @param expected     flags according to the dictionary
 @param table_flags  dict_table_t::flags
@@ -662,9 +677,9 @@ bool opened_file::create_space(uint32_t id, uint32_t expected,
     for (unsigned left= 8;
          left && fil_system.n_open + 1 >= srv_max_n_open_files &&
            fil_space_t::try_to_close(nullptr, false); left--);
-    /* If no file could be closed, the tablespace starts out closed, and the
-    first I/O waits until there is room. Likewise if files are opened in another
-    way by now: nobody knew of this one, so as to open it again. */
+    /* If no file could be closed, the tablespace is closed at first, and the
+    first I/O waits until there is room. The same if files are opened in another
+    way by now: no other thread knew of this file, so none opened it again. */
     const bool hand_over= fil_system.n_open + 1 < srv_max_n_open_files &&
       opened_with == caching();
 
@@ -730,7 +745,7 @@ void free_table(dict_table_t *table)
   dict_mem_table_free(table);
 }
 
-/** @return whether the root page of the clustered index is all right
+/** @return whether the root page of the clustered index is valid
 @param table  definition; the caller holds a reference to table->space */
 bool read_root(dict_table_t *table)
 {
@@ -819,7 +834,7 @@ bool dict_preload_t::enter(const span<const char> &table_name) noexcept
   return true;
 }
 
-/** Undo enter(), and free what was built and not taken. */
+/** Undo enter(), and free the definitions that were built and not taken. */
 void dict_preload_t::leave() noexcept
 {
   if (entered)
@@ -836,7 +851,7 @@ void dict_preload_t::leave() noexcept
   discard();
 }
 
-/** Free what was built and not taken. */
+/** Free the definitions that were built and not taken. */
 void dict_preload_t::discard() noexcept
 {
   for (const built &b : tables)
@@ -896,7 +911,7 @@ void dict_preload_t::build() noexcept
 
 /** Build a definition.
 @param table_name  table name
-@param names       names of child tables are added that are not there
+@param names       this adds the names of child tables that are not there
 @return whether this was possible */
 bool dict_preload_t::build(const std::string &table_name,
                            std::vector<std::string> *names) noexcept
@@ -1013,8 +1028,8 @@ bool dict_preload_t::build(const std::string &table_name,
       DEBUG_SYNC_C("dict_preload_root");
     else
       DEBUG_SYNC_C("dict_preload_child_root");
-    /* The page of a table in the system tablespace may be freed and used again
-    by DDL while no latch is held. */
+    /* DDL may free the page of a table in the system tablespace, and use it again,
+    while no latch is held. */
     ok= table->space_id == TRX_SYS_SPACE || read_root(table);
     DBUG_EXECUTE_IF("dict_preload_fail_root", ok= false;);
   }

@@ -8,31 +8,31 @@ A table that is opened for the first time gets its statistics from one row of
 mysql.innodb_table_stats and some rows of mysql.innodb_index_stats.  MariaDB
 selects them by a procedure in InnoDB's internal SQL, whose text it parses each
 time with dict_sys.latch held exclusively; before that it takes the latch to
-check the statistics tables.  Here the same rows are found by a search in the
-primary key of each statistics table.  The latch is taken once, and shared, to
-find and to check both tables.
+check the statistics tables.  Here the thread finds the same rows by a search in
+the primary key of each statistics table.  It takes the latch once, and shared,
+to find and to check both tables.
 
-What is as it is with SQL:
-- Both statistics tables are open, with a shared metadata lock that keeps DDL
-  away, before anything is read.
-- One read view serves both tables: a non-locking consistent read, which waits
-  for nobody.  Rows that are delete-marked, or that the view does not see, are
-  skipped; older versions are built from the undo log.
-- Which rows belong to the table is decided by comparing in the collation of
-  the columns database_name and table_name.
-- Each row changes what it changed, and rows that make no sense are reported
-  in the same words.
+This is the same as with SQL:
+1. The thread opens both statistics tables, with a shared metadata lock that
+   keeps DDL away, before it reads anything.
+2. One read view serves both tables: a non-locking consistent read, which waits
+   for no other thread.  The thread skips rows that are delete-marked, or that
+   the view does not see; it builds older versions from the undo log.
+3. A row belongs to the table if the columns database_name and table_name are
+   equal in their collation.
+4. Each row changes the same statistics, and the thread reports rows that make
+   no sense in the same words.
 
-What differs:
-- The columns are checked after the metadata locks are taken.  MariaDB does
-  that before, and crashes if DDL has removed a column between.
-- No page is latched while the table is changed or anything is reported, and
-  the statistics are written under stats_mutex.
-- The first row behind the last one of the table is not visited in the read
-  view, so damage in the history of that row goes unnoticed.
+This differs:
+1. The thread checks the columns after it has taken the metadata locks.  MariaDB
+   does that before, and crashes if DDL has removed a column between.
+2. The thread latches no page while it changes the table or reports anything, and
+   it writes the statistics under stats_mutex.
+3. The thread does not visit the first row behind the last one of the table in
+   the read view, so damage in the history of that row goes unnoticed.
 
 dict_table_schema_check() checks the columns of the statistics tables, but no
-keys.  Where somebody has changed the primary keys, SQL has to read.
+keys.  If a user has changed the primary keys, SQL has to read the rows.
 *******************************************************/
 
 #define MYSQL_SERVER
@@ -56,8 +56,8 @@ keys.  Where somebody has changed the primary keys, SQL has to read.
 #include "sql_class.h"
 #include "debug_sync.h"
 
-/* What has changed between the release series: 11.8 has no defragmentation,
-gives a mini-transaction its trx, and column names a length. */
+/* Differences between the release series: 11.8 has no defragmentation, gives a
+mini-transaction its trx, and column names a length. */
 #if MYSQL_VERSION_ID < 110800
 # define STATS_OF_DEFRAGMENTATION
 # define MTR_OF(trx)
@@ -116,7 +116,7 @@ public:
 
   /** Find the tables, and keep them in the data dictionary cache. Load them if
   they are not there: after a start, or after an eviction.
-  @return whether they are there, and as they must be */
+  @return whether they exist and have the columns that they must have */
   bool open()
   {
     if (find())
@@ -228,7 +228,7 @@ public:
   }
 
   /** Read all rows.
-  @param name  whose rows
+  @param name  table whose rows to read
   @param row   function that is called with each row while its page is latched;
                returns DB_SUCCESS, DB_SUCCESS_LOCKED_REC to end, or an error
   @return DB_SUCCESS or error code */
@@ -319,9 +319,9 @@ struct index_stat
   /** N_DIFF only; the greatest one if it is NULL */
   uint64_t sample_size;
   kind_t kind;
-  /** N_DIFF, and STRANGE that is out of range */
+  /** N_DIFF, and a STRANGE one that is out of range */
   uint8_t n_prefix;
-  /** STRANGE only: where its name is in the buffer of such names */
+  /** STRANGE only: the place of its name in the buffer of such names */
   uint32_t name, name_len;
 };
 
@@ -406,7 +406,7 @@ dict_index_t *find_index(const dict_table_t *table, dict_index_t *hint,
   return index;
 }
 
-/** Change an index by a row.
+/** Change the statistics of an index as a row says.
 @param s  the row; the caller holds stats_mutex */
 void apply(const index_stat &s)
 {
@@ -431,7 +431,7 @@ void apply(const index_stat &s)
 #endif
   case index_stat::N_DIFF:
     s.index->stat_n_diff_key_vals[s.n_prefix - 1]= s.value;
-    /* NULL has been stored by a user */
+    /* A user has stored a NULL */
     s.index->stat_n_sample_sizes[s.n_prefix - 1]=
       s.sample_size == UINT64_MAX ? 0 : std::max<uint64_t>(s.sample_size, 1);
     s.index->stat_n_non_null_key_vals[s.n_prefix - 1]= 0;
@@ -475,11 +475,11 @@ std::vector<uint64_t> all_statistics(const dict_table_t *table, dberr_t err)
 }
 #endif
 
-/** Read all rows of a table, and change the table by them.
+/** Read all rows of a table, and change its statistics as they say.
 @param table       table
 @param table_rows  its row in mysql.innodb_table_stats
 @param index_rows  its rows in mysql.innodb_index_stats
-@return DB_STATS_DO_NOT_EXIST if no row was of any use, or what ended reading */
+@return DB_STATS_DO_NOT_EXIST if no row was of any use, or the reason why reading ended */
 dberr_t read_rows(dict_table_t *table, stats_rows &table_rows,
                   stats_rows &index_rows)
 {
@@ -583,9 +583,9 @@ void compare_with_sql(dict_table_t *table, dberr_t err)
 bool dict_stats_fetch(dict_table_t *table, dberr_t *err) noexcept
 {
   THD *const thd= current_thd;
-  /* What is not stored must not be left over, nor undefined. And while we wait
-  for DDL on the statistics tables, others open the table without waiting, as
-  with SQL. */
+  /* A statistic that is not stored must be neither a former value nor undefined.
+  And while we wait for DDL on the statistics tables, other threads open the table
+  without waiting, as with SQL. */
   empty_stats(table);
   {
     stats_tables stats{thd};

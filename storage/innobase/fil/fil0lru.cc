@@ -5,74 +5,95 @@
 innodb_open_files: which files stay open
 
 A thread that opens a file while innodb_open_files are open closes another one.
-MariaDB takes the one that was opened first, and if the files that are not in use
+MariaDB closes the one that was opened first.  If the files that are not in use
 have been written, it sleeps 20 ms and syncs all written files, twice.  Here
 
-- the choice goes by use: a clock (fil0clock.h), a count for each file that I/O
+- the choice goes by use: a clock (fil0clock.h) has a count for each file, which I/O
   changes without a mutex;
-- a file that needs no sync goes first, and when few of these are left, a task
+- a file that needs no sync is closed first, and when few of these are left, a task
   syncs cold files ahead of need;
 - a thread that finds only written files syncs one of them;
 - a thread that finds only files in use polls, for as long as MariaDB sleeps, and
   then opens its file beyond the limit, like MariaDB;
 - the doublewrite batch is written before its pages occupy a quarter of the limit
   in files.  A page that waits in the batch keeps its file open, and a batch has
-  room for 128 pages of as many files: with innodb_open_files=100 nothing could
-  be closed.
+  room for 128 pages of as many files: with innodb_open_files=100 no thread could
+  close a file.
 
-Which file may be closed.  fil_space_t::n_pending says all: PENDING is the number of
-references (I/O, extending, encryption, DDL; a thread that drops the tablespace sets
-STOPPING first).  While CLOSING is set, a thread must acquire fil_system.mutex to get a
-reference.  With fil_system.mutex held, judge() turns CLOSING on if there is no
-reference and no need of a sync.  Until the mutex is released nobody can get a
-reference, and close() removes the handle.  close(2) comes after the mutex is
-released: then the file is closed for all other threads.
+Which file may be closed
+------------------------
+fil_space_t::n_pending decides.  PENDING is the number of references (I/O, extending,
+encryption, DDL; a thread that drops the tablespace sets STOPPING first).  While
+CLOSING is set, a thread must acquire fil_system.mutex to get a reference.
 
-How a file is synced for closing.  sync() sets CLOSING and takes a reference, if there
-is none and with fil_system.mutex held, releases the mutex, syncs, and takes the
-mutex again.  The reference keeps the file from being dropped or closed.  A thread that
-uses the file meanwhile comes by the mutex and turns CLOSING off (prepare_acquired()),
-and its I/O is counted (fil_clock_place::watch()).  So if CLOSING is still on, there
-was no I/O and there is no other reference, nobody has written since the sync
-began, and NEEDS_FSYNC is turned off.  Otherwise it stays on, and the sync was for
-nothing.  (The count is needed where somebody else turns CLOSING on again after a
-writer: fil_space_t::reopen_all() on 11.8.)  (fil_space_t::flush_low() by contrast turns NEEDS_FSYNC off
-whatever has been written during its sync.)  Three things need more than that:
+1. With fil_system.mutex held, judge() turns CLOSING on if there is no reference and
+   no need of a sync.
+2. close() removes the handle and releases the mutex.  Until then no thread can get a
+   reference, and from then on the file is closed for all other threads.
+3. close(2) comes after the mutex is released.
 
-- recovery: prepare_acquired() leaves CLOSING on for a file that is deferred, or whose
-  recv_size changes while it is extended.  What resets recv_size turns CLOSING off,
-  too.  So a file that is deferred, or has a recv_size before or after, is not
-  taken to be clean.
-- fil_space_free() may detach a tablespace without STOPPING, and waits for the
-  reference then; it has counted n_open down.  The file is not in the ring any more.
-- fil_flush_file_spaces() gets a reference with the mutex held and leaves CLOSING on.
-  It only syncs; and until it has ended, it has a reference.
+How a file is synced for closing
+--------------------------------
+1. With fil_system.mutex held, and if there is no reference, sync() sets CLOSING and
+   takes a reference.  The reference keeps the file from being dropped or closed.
+2. sync() releases the mutex, syncs, and takes the mutex again.  A thread that uses the
+   file meanwhile acquires the mutex and turns CLOSING off (prepare_acquired()), and
+   its I/O is counted (fil_clock_place::watch()).
+3. If CLOSING is still on, there was no I/O, and there is no other reference, then no
+   thread has written since the sync began, and sync() turns NEEDS_FSYNC off.
+   Otherwise NEEDS_FSYNC stays on, and the sync was for nothing.
 
-What another thread sees between these steps: a file with CLOSING on and a handle,
-that can be used by way of the mutex; a closed file, whose descriptor is still there
-for a moment and no longer counted; or a file that is in unflushed_spaces and is synced
-by two threads at once.  Each is as before.  (On 11.8, SET GLOBAL
-innodb_data_file_write_through or innodb_data_file_buffering passes over a file that
-has CLOSING on, as it does in MariaDB with each file that was looked at to be closed.
-Here that is a file which is being synced at that moment.)
+The count is needed where another thread turns CLOSING on again after a writer:
+fil_space_t::reopen_all() on 11.8.  By contrast, fil_space_t::flush_low() turns
+NEEDS_FSYNC off whatever has been written during its sync.
 
-Who waits how long.  A thread that opens a file may hold latches of pages.  For one
-file it syncs at most MAX_SYNCS files, closes at most MAX_CLOSES, and waits at most WAIT_US.
-What exceeds the limit after that is closed by the next ones that open files, by
-sync_ahead(), or by the connection that has lowered the limit.
+Three cases need more than that:
 
-Without descriptors (EMFILE, ENFILE), innodb_open_files says nothing: any file may be
-closed, within the same bounds.  If that does not help, the file cannot be used now.
-For a reader that is an error, as before.  Recovery ends the server, and can begin
-again when there are more descriptors.  The threads that write pages out would
-discard the page, as if the tablespace had been dropped.  Here they ask must_keep(),
-which says no only if the tablespace is gone, or if the last attempt to open its file
-has failed for another reason and no attempt has succeeded since.
+1. Recovery.  prepare_acquired() leaves CLOSING on for a file that is deferred, or whose
+   recv_size changes while it is extended.  The code that resets recv_size turns CLOSING
+   off, too.  So sync() does not take a file to be clean that is deferred, or has a
+   recv_size before or after.
+2. fil_space_free() may detach a tablespace without STOPPING, and waits for the
+   reference then.  It has counted n_open down.  The file is not in the ring any more.
+3. fil_flush_file_spaces() gets a reference with the mutex held and leaves CLOSING on.
+   It only syncs; and until it has ended, it has a reference.
 
-Order of mutexes: LOCK_global_system_variables, then fil_system.mutex.  The latter is
-the last one; nothing here takes another one while holding it, but for that of
-the thread pool's queue and that of the error log.  added_to_batch() takes
-buf_dblwr.mutex, and must_keep() fil_system.mutex, without any other.
+What another thread can see between these steps
+-----------------------------------------------
+1. A file with CLOSING on and a handle.  The thread can use it by way of the mutex.
+2. A closed file, whose descriptor exists for a moment longer and is not counted.
+3. A file that is in unflushed_spaces, and that two threads sync at once.
+
+Each is as before.  (On 11.8, SET GLOBAL innodb_data_file_write_through or
+innodb_data_file_buffering passes over a file that has CLOSING on.  In MariaDB that is
+each file at which a thread has looked to close it.  Here it is a file that a thread is
+syncing at that moment.)
+
+How long a thread waits
+-----------------------
+A thread that opens a file may hold latches of pages.  For one file it syncs at most
+MAX_SYNCS files, closes at most MAX_CLOSES, and waits at most WAIT_US.  If the limit is
+exceeded after that, the next threads that open files close the excess, or sync_ahead(),
+or the connection that has lowered the limit.
+
+No descriptors (EMFILE, ENFILE)
+-------------------------------
+innodb_open_files says nothing then: any file may be closed, within the same bounds.  If
+that does not help, the file cannot be used now.
+
+1. A reader gets an error, as before.
+2. Recovery ends the server, and can begin again when there are more descriptors.
+3. A thread that writes pages out would discard the page, as if the tablespace had been
+   dropped.  Here it asks must_keep(), which says no only if the tablespace is gone, or
+   if the last attempt to open its file has failed for another reason and no attempt has
+   succeeded since.
+
+Order of mutexes
+----------------
+LOCK_global_system_variables, then fil_system.mutex.  The latter is the last one: a
+thread that holds it takes no other mutex here, but for the mutexes of the thread pool's
+queue and of the error log.  added_to_batch() takes buf_dblwr.mutex, and must_keep()
+fil_system.mutex, without any other.
 *******************************************************/
 
 #include "fil0lru.h"
@@ -100,22 +121,22 @@ namespace
 /** How long a thread waits for a file that is not in use, in microseconds: as
 long as MariaDB sleeps */
 constexpr unsigned WAIT_US= 40000;
-/** The same in recovery.  Who opens a file there may hold recv_sys.mutex, and those
-who use the others need it to end, so they would not end meanwhile. */
+/** The same in recovery.  A thread that opens a file there may hold recv_sys.mutex.  The
+threads that use the other files need that mutex to end, so they would not end meanwhile. */
 constexpr unsigned RECOVERY_WAIT_US= 1000;
-/** How long it waits before it looks again, in microseconds */
+/** How long the thread waits before it looks again, in microseconds */
 constexpr unsigned POLL_US= 500;
-/** How many files it syncs at most */
+/** How many files the thread syncs at most */
 constexpr unsigned MAX_SYNCS= 2;
-/** How many files it closes at most.  More than one, so that the number of files goes
-down after the limit has been lowered. */
+/** How many files the thread closes at most.  More than one, so that the number of files
+goes down after a user has lowered the limit. */
 constexpr unsigned MAX_CLOSES= 8;
 /** How many written files sync_ahead() looks at for one to sync */
 constexpr unsigned MAX_LOOKED_AT= 64;
 }
 
 #ifndef DBUG_OFF
-/** Let a file that nobody uses need a sync.
+/** Pretend that a file, which no thread uses, needs a sync.
 @return n_pending */
 uint32_t fil_lru_t::pretend_written(fil_space_t &space) noexcept
 {
@@ -129,7 +150,7 @@ uint32_t fil_lru_t::pretend_written(fil_space_t &space) noexcept
 }
 #endif
 
-/** Judge whether a file may be closed.  With CLOSE, nobody gets a reference to the
+/** Judge whether a file may be closed.  After CLOSE, no thread gets a reference to the
 tablespace until the caller releases fil_system.mutex. */
 inline fil_lru_t::clock_t::verdict
 fil_lru_t::judge(fil_node_t &node, const fil_space_t *ignore, bool may_sync)
@@ -151,14 +172,14 @@ fil_lru_t::judge(fil_node_t &node, const fil_space_t *ignore, bool may_sync)
   if (n & fil_space_t::NEEDS_FSYNC)
     return may_sync && !space.recv_size && !node.deferred
       ? clock_t::SYNC_FIRST : clock_t::KEEP;
-  /* acquire: what the last user did to the file comes before */
+  /* acquire: the work of the file's last user comes before */
   return space.n_pending.compare_exchange_strong
     (n, n | fil_space_t::CLOSING, std::memory_order_acquire,
      std::memory_order_relaxed) ? clock_t::CLOSE : clock_t::KEEP;
 }
 
-/** Take a tablespace that needs no sync off the list of those that do.  It may
-be there: flush_low() came between the two steps of complete_write(). */
+/** Remove a tablespace that needs no sync from the list of those that do.  It may be in
+the list: flush_low() came between the two steps of complete_write(). */
 static void fil_note_synced(fil_space_t &space) noexcept
 {
   if (space.is_in_unflushed_spaces)
@@ -181,9 +202,9 @@ inline void fil_lru_t::close(fil_node_t *node) noexcept
   mysql_mutex_lock(&fil_system.mutex);
 }
 
-/** Sync a file that nobody uses.  This releases fil_system.mutex in between; the
+/** Sync a file that no thread uses.  This releases fil_system.mutex in between; the
 tablespace may be gone afterwards, unless the result is true.
-@return whether it may be closed: nobody has used it since, and CLOSING is on */
+@return whether the file may be closed: no thread has used it since, and CLOSING is on */
 bool fil_lru_t::sync(fil_node_t *node) noexcept
 {
   mysql_mutex_assert_owner(&fil_system.mutex);
@@ -204,8 +225,8 @@ bool fil_lru_t::sync(fil_node_t *node) noexcept
   const uint8_t use= node->clock.watch();
   mysql_mutex_unlock(&fil_system.mutex);
   fil_n_pending_tablespace_flushes++;
-  /* A task that waits for the disk must not keep the thread pool from running those
-  that complete the reads and writes of others. */
+  /* A task that waits for the disk must not keep the thread pool from running the tasks
+  that complete the reads and writes of other threads. */
   tpool::tpool_wait_begin();
   os_file_flush(node->handle);
   tpool::tpool_wait_end();
@@ -216,7 +237,7 @@ bool fil_lru_t::sync(fil_node_t *node) noexcept
 #endif
   mysql_mutex_lock(&fil_system.mutex);
 
-  /* Whoever waits for the reference to be gone needs fil_system.mutex to free
+  /* A thread that waits until the reference is gone needs fil_system.mutex to free
   the tablespace. */
   n= space.n_pending.fetch_sub(1, std::memory_order_acq_rel) - 1;
   const bool was_unused= node->clock.was_unused(use);
@@ -225,7 +246,7 @@ bool fil_lru_t::sync(fil_node_t *node) noexcept
     return false;
   if ((n & (fil_space_t::PENDING | fil_space_t::CLOSING)) != fil_space_t::CLOSING)
   {
-    /* Nobody is about to close the file, so its users need not come by the mutex. */
+    /* No thread is about to close the file, so its users need not acquire the mutex. */
     space.clear_closing();
     return false;
   }
@@ -245,7 +266,7 @@ void fil_lru_t::opened(fil_node_t *node) noexcept
     ring.add(*node);
   else
     /* The system tablespace is the first of space_list.  The order of the others
-    has no meaning, so opening and closing do not disturb those who walk it. */
+    has no meaning, so opening and closing do not disturb threads that walk the list. */
     fil_system.move_opened_last_to_space_list(node->space);
 }
 
@@ -255,8 +276,8 @@ inline ulint fil_lru_t::reserve() noexcept
   return std::min<ulint>(srv_max_n_open_files / 8 + 1, 64);
 }
 
-/** @return whether the limit is near and fewer files need no sync than wished
-@param clean  wished */
+/** @return whether the limit is near and too few files need no sync
+@param clean  how many should need none */
 inline bool fil_lru_t::is_sync_due(ulint clean) const noexcept
 {
   mysql_mutex_assert_owner(&fil_system.mutex);
@@ -265,7 +286,7 @@ inline bool fil_lru_t::is_sync_due(ulint clean) const noexcept
 }
 
 /** @return a cold file for sync_ahead(), the one that was written first, or nullptr.
-It leaves out hot files, which would be written again. */
+This leaves out hot files: threads would write them again. */
 inline fil_node_t *fil_lru_t::find_to_sync() noexcept
 {
   unsigned left= MAX_LOOKED_AT;
@@ -303,8 +324,8 @@ void fil_lru_t::sync_ahead() noexcept
     fil_node_t *node= find_to_sync();
     if (!node)
       break;
-    /* It is not cold if it is used during the sync.  This counts as a use, so a
-    second vain sync makes it hot, and there is no third one. */
+    /* The file is not cold if a thread uses it during the sync.  This counts as a use, so
+    a second vain sync makes the file hot, and there is no third one. */
     node->clock.used();
     stat.syncs_ahead++;
     if (!sync(node))
@@ -312,7 +333,7 @@ void fil_lru_t::sync_ahead() noexcept
     if (fil_system.n_open > srv_max_n_open_files)
       close(node);
     else
-      /* Its users need not come by the mutex. */
+      /* The file's users need not acquire the mutex. */
       node->space->clear_closing();
   }
   is_syncing= false;
@@ -470,7 +491,7 @@ bool fil_lru_t::wait_for_descriptor(fil_node_t *node, effort &done) noexcept
 
   if (recv_recovery_is_on() && !srv_force_recovery)
     /* Recovery takes a file that cannot be opened for one that has been dropped,
-    and would leave out what the log has for it. */
+    and would leave out the log records for it. */
     ib::fatal() << "No file descriptor for " << node->name << " in recovery."
       " Raise open_files_limit, or the limit of the shell or unit that starts"
       " the server";
@@ -514,7 +535,7 @@ void fil_lru_t::set_limit(ulint limit) noexcept
 void fil_lru_t::close_excess(THD *thd) noexcept
 {
   mysql_mutex_lock(&fil_system.mutex);
-  /* A file may be used again and again while it is synced. */
+  /* Threads may use a file again and again while this one syncs it. */
   for (size_t left= 2 * ring.size(); left; )
   {
     mysql_mutex_unlock(&fil_system.mutex);
@@ -526,7 +547,7 @@ void fil_lru_t::close_excess(THD *thd) noexcept
     { return judge(node, nullptr, true); });
     if (choice.how == clock_t::KEEP)
     {
-      /* They are closed when other files are opened. */
+      /* Threads close these when they open other files. */
       left-= std::min(left, size_t(clock_t::MAX_LOOKED_AT));
       continue;
     }
@@ -551,8 +572,8 @@ void innodb_open_files_update(THD *thd, st_mysql_sys_var*, void *var,
   const ulong least= std::max(10UL, ulong(srv_undo_tablespaces +
                                           srv_sys_space.m_files.size() +
                                           srv_tmp_space.m_files.size() + 1));
-  /* What the server reckons with for connections and temporary files.  Tables of other
-  engines are not counted: InnoDB closes files when there is no descriptor. */
+  /* The descriptors that the server reckons with for connections and temporary files.
+  Tables of other engines are not counted: InnoDB closes files when there is none. */
   const ulong others= max_connections + extra_max_connections + 30;
   const ulong room= open_files_limit > others ? open_files_limit - others : 0;
   const ulong most= std::max(std::max(room, current), least);
@@ -568,7 +589,7 @@ void innodb_open_files_update(THD *thd, st_mysql_sys_var*, void *var,
                         "(open_files_limit)", limit, least, most);
   current= limit;
   /* Under the same mutex as the variable, so that both have the value of the last
-  one who sets it */
+  connection that sets it */
   fil_lru.set_limit(limit);
   mysql_mutex_unlock(&LOCK_global_system_variables);
   fil_lru.close_excess(thd);

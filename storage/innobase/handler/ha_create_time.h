@@ -5,11 +5,15 @@
   When a table was created: the time of its .frm file, for INFORMATION_SCHEMA
   and SHOW TABLE STATUS.
 
-  ha_innobase::open() used to ask the file system for it each time that a handler
-  was opened, though hardly a statement wants to know: one fstatat() for each
-  miss of the table cache, 4.6 % of the server's CPU time where all miss. Now the first statement that asks a handler
-  for the times of its table (HA_STATUS_TIME) gets it, and so does each that
-  reads the constant part anew (HA_STATUS_CONST), like ha_partition does.
+  ha_innobase::open() used to ask the file system for this time whenever it opened
+  a handler, though hardly a statement wants to know: one fstatat() for each miss
+  of the table cache, 4.6 % of the server's CPU time where all miss. Now these
+  statements ask the file system:
+
+  1. the first one that asks a handler for the times of its table
+     (HA_STATUS_TIME);
+  2. each one that reads the constant part anew (HA_STATUS_CONST), like
+     ha_partition does.
 */
 
 #ifndef HA_CREATE_TIME_INCLUDED
@@ -19,7 +23,7 @@
   Does this call of handler::info() have to find out the creation time?
 
   @param flag   HA_STATUS_ bits of the call
-  @param stats  what the handler knows; create_time is 0 until it was asked for
+  @param stats  of the handler; create_time is 0 until the handler has found it out
 */
 inline bool innobase_wants_create_time(uint flag, const ha_statistics &stats)
 {

@@ -2,23 +2,27 @@
 
 /**
   @file
-  Less work in ha_innobase::open() for what is the same each time.
+  Less work in ha_innobase::open(): do not repeat comparisons whose result is the
+  same each time.
 
-  Each open of a handler compares all indexes of the .frm file, and their
-  columns, with those of InnoDB's dictionary, and then looks every index up by
-  name again for its statistics.
+  In MariaDB, each open of a handler compares all indexes of the .frm file, and
+  their columns, with those of InnoDB's dictionary. Then it looks up every index
+  by name again for its statistics.
 
-  Frm_match remembers in dict_table_t which TABLE_SHARE was found to match. A
-  share has an identifier that no other base table's share of this server has
-  had (table_map_id). DDL that changes indexes or columns has an exclusive
-  metadata lock and gives the table a new share, and a dict_table_t that leaves
-  the dictionary's cache takes what it remembers along. A share that does not
-  match is not remembered: each open reports it. Neither are those of temporary
-  tables, whose identifiers are not unique.
+  Frm_match remembers in dict_table_t which TABLE_SHARE matches:
+
+  1. A share has an identifier that no other base table's share of this server
+     has had (table_map_id).
+  2. DDL that changes indexes or columns has an exclusive metadata lock and gives
+     the table a new share.
+  3. A dict_table_t that leaves the dictionary's cache takes its note along.
+  4. Frm_match does not remember a share that does not match: each open reports
+     it. Nor does it remember shares of temporary tables, whose identifiers are
+     not unique.
 
   Frm_index_walk finds the indexes of a table one by one, in the order of the
-  .frm file. That is nearly always InnoDB's order, too: then each name is
-  compared once.
+  .frm file. That is nearly always InnoDB's order, too. Then it compares each
+  name once.
 */
 
 #ifndef HA_FRM_MATCH_INCLUDED
@@ -31,7 +35,7 @@ class Frm_match
   /** Twice its table_map_id, plus 1 for HA_DUPLICATE_KEY_NOT_IN_ORDER; or 0.
   Any thread that opens a handler reads and writes it, with no lock. */
   Atomic_relaxed<uint64_t> &match;
-  /** What it would be without the flag; 0 if it must not be remembered */
+  /** The value without the flag; 0 if this must not remember the share */
   const uint64_t mine;
 
 public:
@@ -41,7 +45,7 @@ public:
   {}
 
   /** @return whether this share is known to match
-  @param[in,out] flags  HA_DUPLICATE_KEY_NOT_IN_ORDER is added if it holds */
+  @param[in,out] flags  this adds HA_DUPLICATE_KEY_NOT_IN_ORDER if it holds */
   bool is_known(handler::Table_flags *flags) const
   {
     const uint64_t m= match;
@@ -52,7 +56,7 @@ public:
     return true;
   }
 
-  /** The share has been compared, and matches. */
+  /** Remember the share: the caller has compared it, and it matches. */
   void remember(handler::Table_flags flags)
   {
     if (mine)
@@ -67,8 +71,8 @@ class Frm_index_walk
 {
   dict_table_t *const table;
   /** The index that was found last. It is committed, so the caller's metadata lock
-  protects it. The one behind it may be a FULLTEXT INDEX that is being created, and
-  that another thread frees: no pointer to it is kept. */
+  protects it. This keeps no pointer to the index behind it: that may be a FULLTEXT
+  INDEX that is being created, and that another thread frees. */
   dict_index_t *found= nullptr;
 
 public:

@@ -5,10 +5,10 @@
   Tell dict0evict.cc which tables only scans have used.
 
   A TABLE_SHARE knows whether a statement that is no scan has used it
-  (TDC_element::only_scanned). When a handler is closed, dict_table_t::used takes
-  that over. While a handler is open, InnoDB does not evict the table, so it is
-  early enough. Neither is ever reset: a dict_table_t that is loaded again, or a
-  share that is read again, begins anew.
+  (TDC_element::only_scanned). A thread that closes a handler copies that to
+  dict_table_t::used. That is early enough, because InnoDB does not evict the table
+  while a handler is open. No thread ever resets either flag: a dict_table_t that
+  is loaded again, or a share that is read again, begins anew.
 */
 
 #ifndef HA_NOTE_USE_INCLUDED
@@ -23,8 +23,8 @@
 static inline void innobase_note_use(const TABLE_SHARE &share,
                                      const dict_table_t *table)
 {
-  /* A share outside of the table definition cache is of a temporary table, or
-  of one that ALTER TABLE makes. */
+  /* A share outside of the table definition cache belongs to a temporary table, or
+  to one that ALTER TABLE makes. */
   if (table && !table->used && (!share.tdc || !share.tdc->only_scanned))
     table->used= true;
 }

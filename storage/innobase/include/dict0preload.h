@@ -2,8 +2,8 @@
 
 /**
 @file include/dict0preload.h
-Doing the file I/O of loading table definitions before dict_sys.latch is
-acquired exclusively. dict/dict0preload.cc describes how.
+Load table definitions: do the file I/O before dict_sys.latch is acquired
+exclusively. dict/dict0preload.cc describes how.
 */
 
 #ifndef dict0preload_h
@@ -13,9 +13,9 @@ acquired exclusively. dict/dict0preload.cc describes how.
 #include <string>
 #include <vector>
 
-/** What one thread prepares before it acquires dict_sys.latch exclusively to
-load a table. An object on the stack of that thread. Other threads access only
-name and next, which the mutex of the slot in dict0preload.cc protects. */
+/** The definitions that one thread prepares before it acquires dict_sys.latch
+exclusively to load a table. The object is on the stack of that thread. Other threads
+access only name and next, which the mutex of the slot in dict0preload.cc protects. */
 class dict_preload_t
 {
   /** A table definition that no other thread can see */
@@ -44,25 +44,27 @@ class dict_preload_t
   /** the definitions: the wanted table, then its FOREIGN KEY children */
   std::vector<built> tables;
 
-  /** Keeps DDL out while a thread reads rows of the dictionary tables. Shared:
-  threads that prepare a table, and hold no dict_sys.latch then. Exclusive: threads
-  in dict_sys.lock(), after dict_sys.latch; not those in dict_sys.lock_cache(). */
+  /** Keeps DDL out while a thread reads rows of the dictionary tables. Threads that
+  prepare a table hold it in shared mode, and hold no dict_sys.latch then. Threads in
+  dict_sys.lock() hold it exclusively, and acquire it after dict_sys.latch; threads in
+  dict_sys.lock_cache() do not. */
   static srw_lock_low rows_latch;
   /** how often dict_sys.unlock() was called; protected by dict_sys.latch and by
   rows_latch: modified while both are held in exclusive mode */
   static uint64_t n_changes;
-  /** what was prepared by the thread that holds dict_sys.latch exclusively, or
-  nullptr; protected by that latch */
+  /** the object of the thread that holds dict_sys.latch exclusively, or nullptr;
+  protected by that latch */
   static dict_preload_t *current;
 
 public:
   /** When dict_sys.latch is created and freed */
   static void create() noexcept { rows_latch.init(); }
   static void close() noexcept { rows_latch.destroy(); }
-  /** After the exclusive dict_sys.latch was acquired for something else than
+  /** After a thread has acquired the exclusive dict_sys.latch for something else than
   loading or evicting tables: wait for threads that read rows. */
   static void begin_change() noexcept { rows_latch.wr_lock(); }
-  /** Before it is released: what others prepared is no longer valid. */
+  /** Before it releases the latch: the work that other threads prepared is no longer
+  valid. */
   static void end_change() noexcept { n_changes++; rows_latch.wr_unlock(); }
 
   /** whether this thread is preparing: it must not report a bad row of SYS_TABLES,
@@ -74,8 +76,8 @@ public:
   dict_preload_t &operator=(const dict_preload_t&)= delete;
   ~dict_preload_t() { ut_ad(!locked); leave(); }
 
-  /** Do what can be done for loading a table without dict_sys.latch, and
-  announce that this thread loads it.
+  /** Prepare a table without dict_sys.latch, as far as possible, and announce that
+  this thread loads it.
   @param table_name   table name
   @param ignore_err   errors that the load is going to ignore
   @retval true  if the caller must invoke lock() and load the table
@@ -91,10 +93,10 @@ public:
   bool prepare(table_id_t id, dict_err_ignore_t ignore_err) noexcept;
 
   /** Acquire the exclusive dict_sys.latch.
-  dict_sys.load_table() will use what was prepared. */
+  dict_sys.load_table() will use the prepared definitions. */
   void lock() noexcept;
 
-  /** Release the exclusive dict_sys.latch, and wake up those who waited. */
+  /** Release the exclusive dict_sys.latch, and wake up the threads that waited. */
   void unlock() noexcept;
 
   /** Make a prepared definition the one that dict_sys.find_table() finds.

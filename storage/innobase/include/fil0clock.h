@@ -4,27 +4,33 @@
 @file include/fil0clock.h
 Which open file to close: a clock
 
-The open files stand in a ring, and a hand goes round.  Each file counts its I/O
-since the hand was there, from COLD up to HOT: only HOT is hot.  One I/O does not
-make a file hot, because every file that is opened is opened for one: a pass over
-all tables leaves those in use alone.  (In the simulation of the unit test, 250 of
-2,000 files open, 0.81 of the uses find their file open if one I/O makes it hot, 0.87
-with two or three, and 0.73 if the oldest is closed.)  The hand turns a hot file
-into a cold one and goes on.  The first cold file that may be closed at once is the
-choice; if there is none, the first that may be closed after a sync.
+The open files form a ring, and a hand goes round.  Each file counts its I/O since the
+hand was there, from COLD up to HOT.  The file is hot at HOT, and cold below.
 
-A file is added behind the hand, so it is the last to be looked at.
+Which file is chosen:
 
-What protects what: the owner's mutex protects the ring and the hand.  The count is
-changed without it, by a plain store, and only while it is below HOT: I/O to a hot
-file writes no shared memory.  If two threads store at once, or the hand
-between them, one I/O is not counted.  Nothing depends on that.
+1. The hand comes to a hot file: it turns the file into a cold one and goes on.
+2. It comes to a cold file that may be closed at once: this is the choice.
+3. It finds none of these: the first cold file that may be closed after a sync is the
+   choice.
+
+One I/O does not make a file hot, because a thread opens every file for one I/O.  So a
+pass over all tables leaves the files in use alone.  (In the simulation of the unit test,
+with 250 of 2,000 files open, 0.81 of the uses find their file open if one I/O makes it
+hot, 0.87 with two or three, and 0.73 if the oldest is closed.)
+
+A new file joins the ring behind the hand, so the hand comes to it last.
+
+The owner's mutex protects the ring and the hand.  It does not protect the count: a thread
+changes the count by a plain store, and only while it is below HOT.  So I/O to a hot file
+writes no shared memory.  If two threads store at once, or the hand between them, one I/O
+is not counted.  Nothing depends on that.
 
 A thread that wants to know whether there is I/O for some time sets the count to UNUSED;
-any I/O changes that.  If nobody uses the file when this begins and when it ends,
-it is certain: a user counts before it gives its reference back.
+any I/O changes that.  If no thread uses the file at the beginning and at the end of that
+time, the answer is certain: a user counts its I/O before it gives its reference back.
 
-This knows nothing of the server; unittest/innodb_clock-t.cc drives it.
+The clock knows nothing of the server; unittest/innodb_clock-t.cc drives it.
 *******************************************************/
 
 #pragma once
@@ -45,7 +51,7 @@ template<class File> class fil_clock_place
 public:
   static constexpr uint8_t UNUSED= 0, COLD= 1, HOT= 3;
 
-  /** Count an I/O; without any mutex */
+  /** Count an I/O.  The caller needs no mutex. */
   void used() noexcept
   {
     const uint8_t n= count.load(std::memory_order_relaxed);
@@ -56,7 +62,7 @@ public:
   bool is_hot() const noexcept
   { return count.load(std::memory_order_relaxed) == HOT; }
 
-  /** The hand is here.
+  /** Turn a hot file into a cold one: the hand is here.
   @return whether the file was hot */
   bool cool() noexcept
   {
@@ -66,8 +72,9 @@ public:
     return was_hot;
   }
 
-  /** Begin to watch for I/O. The owner's mutex is held, and nobody uses the file.
-  @return what was_unused() wants */
+  /** Begin to watch for I/O. The caller holds the owner's mutex, and no thread uses the
+  file.
+  @return the argument for was_unused() */
   uint8_t watch() noexcept
   {
     const uint8_t before= count.load(std::memory_order_relaxed);
@@ -75,8 +82,8 @@ public:
     return before;
   }
 
-  /** End it. The owner's mutex is held.
-  @return whether there was no I/O; trust this only if nobody uses the file */
+  /** End to watch for I/O. The caller holds the owner's mutex.
+  @return whether there was no I/O; trust this only if no thread uses the file */
   bool was_unused(uint8_t before) noexcept
   {
     const uint8_t n= count.load(std::memory_order_relaxed);
@@ -96,7 +103,7 @@ template<class File> class fil_clock
   size_t n_files= 0;
 
 public:
-  /** What may be done with a file */
+  /** What to do with a file: keep it, sync and then close it, or close it */
   enum verdict { KEEP, SYNC_FIRST, CLOSE };
   /** How many cold files that cannot be closed at once the hand passes, if it
   has seen one that needs a sync.  This bounds the walk where nearly all files
@@ -105,8 +112,8 @@ public:
   /** How many hot files the hand cools before it takes a hot one for a cold one.
   This bounds the walk where all are hot. */
   static constexpr unsigned MAX_COOLED= 256;
-  /** How many files the hand passes at most, so that the owner's mutex is not held
-  for long where nearly all are in use.  The next search goes on from there. */
+  /** How many files the hand passes at most, so that a thread does not hold the owner's
+  mutex for long where nearly all files are in use.  The next search goes on from there. */
   static constexpr size_t MAX_LOOKED_AT= 1024;
 
   struct choice
@@ -118,7 +125,7 @@ public:
 
   size_t size() const noexcept { return n_files; }
 
-  /** Add a file that has just been opened; nothing if it is there. */
+  /** Add a file that has just been opened, unless it is in the ring. */
   void add(File &file) noexcept
   {
     if (file.clock.is_in_ring())
@@ -140,7 +147,7 @@ public:
     n_files++;
   }
 
-  /** Remove a file; nothing if it is not there. */
+  /** Remove a file, if it is in the ring. */
   void remove(File &file) noexcept
   {
     if (!file.clock.is_in_ring())
@@ -159,7 +166,7 @@ public:
   }
 
   /** Choose a file to close.
-  @param judge  verdict(File&): what may be done with a cold file
+  @param judge  verdict(File&): what to do with a cold file
   @return a file that stays in the ring; KEEP if none of those that the hand has
   passed may be closed */
   template<class Judge> choice victim(Judge judge) noexcept

@@ -2,15 +2,15 @@
 
 /**************************************************//**
 @file include/fil0lru.h
-innodb_open_files: which files stay open; fil0lru.cc begins with how
+innodb_open_files: which files stay open.  fil0lru.cc begins with an explanation.
 *******************************************************/
 
 #pragma once
 
 #include "fil0fil.h"
 
-/** What keeps the number of open files at innodb_open_files.
-fil_system.mutex protects all of it, but for what says otherwise. */
+/** Keeps the number of open files at innodb_open_files.
+fil_system.mutex protects all members, but for those that say otherwise. */
 class fil_lru_t
 {
   typedef fil_clock<fil_node_t> clock_t;
@@ -21,12 +21,12 @@ class fil_lru_t
   bool is_syncing= false;
   /** when a lack of descriptors was reported */
   time_t reported_time= 0;
-  /** pages that a doublewrite batch may have, or 0 if the latest file was not opened
-  in another's place; read without fil_system.mutex as a hint */
+  /** how many pages a doublewrite batch may have, or 0 if the latest file was not opened
+  in the place of another; threads read it without fil_system.mutex, as a hint */
   Atomic_relaxed<ulint> batch_limit{0};
 
 public:
-  /** Counters since the start; read without fil_system.mutex by SHOW STATUS */
+  /** Counters since the start; SHOW STATUS reads them without fil_system.mutex */
   struct
   {
     /** files opened */
@@ -43,7 +43,7 @@ public:
     size_t exceeded;
   } stat{};
 
-  /** What a thread has done so far to have files closed; its own */
+  /** The work that one thread has done so far to have files closed; only it sees this */
   struct effort
   {
     /** microseconds of waiting */
@@ -59,32 +59,33 @@ public:
 
   /** Close files until another one may be opened.  This releases
   fil_system.mutex in between.
-  @param node  file that is to be opened; its tablespace is referenced
+  @param node  file that is to be opened; the caller has a reference to its tablespace
   @return whether it is still to be opened */
   bool make_room(const fil_node_t *node) noexcept;
 
-  /** Whether the process or the system had no descriptor for a file.  To be called
-  next after the attempt to open it, which must be silent, since it looks at errno. */
+  /** Whether the process or the system had no descriptor for a file.  The function looks
+  at errno: call it right after the attempt to open the file, which must be silent. */
   static bool is_out_of_descriptors() noexcept
   { return errno == EMFILE || errno == ENFILE; }
   /** Whether a file could not be opened because its table is being dropped: a page
-  that is about to be written has lost its file.  To be called likewise. */
+  that is about to be written has lost its file.  Call it at the same place. */
   static bool is_deleted(const fil_node_t &node) noexcept
   { return errno == ENOENT && node.space->is_stopping(); }
 
   /** Close a file because there was no descriptor for another one, or wait a
   little.  This may release fil_system.mutex.
   @param node  file that is to be opened
-  @param done  what has been done for it
+  @param done  the work that has been done for it
   @return whether to try again, unless another thread has opened it */
   bool wait_for_descriptor(fil_node_t *node, effort &done) noexcept;
 
   /** Note an attempt to open a file.
-  @return whether to say less if it fails */
+  @return whether to report less if it fails */
   static bool begin_open(fil_node_t &node) noexcept;
 
-  /** After a tablespace could not be acquired, without fil_system.mutex: whether its
-  dirty pages must be kept, because it exists and can be opened later
+  /** After a thread could not acquire a tablespace: whether it must keep the dirty pages,
+  because the tablespace exists and can be opened later.  The caller does not hold
+  fil_system.mutex.
   @param id  tablespace identifier */
   static bool must_keep(uint32_t id) noexcept;
 
@@ -93,20 +94,20 @@ public:
   @return whether a file was closed */
   bool close_one(const fil_space_t *ignore) noexcept;
 
-  /** After a page has been added to the doublewrite batch: write the batch if the
-  files of its pages are too many of those that may be open.  Like
-  buf_dblwr_t::add_to_batch(), this may wait for the batch before. */
+  /** After a page has been added to the doublewrite batch: write the batch if its pages
+  keep too many of the files open that may be open.  Like buf_dblwr_t::add_to_batch(),
+  this may wait for the previous batch. */
   void added_to_batch() noexcept;
 
   /** Change the limit. */
   void set_limit(ulint limit) noexcept;
-  /** Close what exceeds the limit.  The caller holds no mutex and no latch.
+  /** Close the files beyond the limit.  The caller holds no mutex and no latch.
   @param thd  connection, which may be killed */
   void close_excess(THD *thd) noexcept;
 
   /** Sync files ahead of need: a task. */
   static void sync_ahead(void*);
-  /** Wait for it at shutdown, when nobody opens files any more. */
+  /** Wait for that task at shutdown, when no thread opens files any more. */
   void shutdown() noexcept;
 
 #ifdef UNIV_DEBUG
@@ -136,8 +137,8 @@ struct st_mysql_sys_var;
 void innodb_open_files_update(THD *thd, st_mysql_sys_var*, void *var,
                               const void *save);
 
-/** Make a variable that MariaDB defines as read only one that can be set.  It is called
-before the server looks at the definitions. */
+/** Let users set a variable that MariaDB defines as read only.  To be called before the
+server looks at the definitions. */
 template<class Variable>
 st_mysql_sys_var *innodb_can_be_set(Variable &variable) noexcept
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 
 /*
-  The clock that chooses the file to close (include/fil0clock.h), by itself.
+  Tests of the clock that chooses the file to close (include/fil0clock.h), by itself:
 
-  First each rule alone; then random operations against a
-  model (a list in the order in which the hand comes by, and a count a file); then
-  how often a file that is wanted is open, against closing in the order of opening;
-  last, threads that use files while the hand goes round, for ThreadSanitizer.
+  1. Each rule alone.
+  2. Random operations against a model: a list in the order in which the hand comes
+     by, and a count for each file.
+  3. How often a wanted file is open, compared with closing in the order of opening.
+  4. Threads that use files while the hand goes round, for ThreadSanitizer.
 */
 
 #include <my_global.h>
@@ -220,7 +221,7 @@ static void model(unsigned seed)
   ok(same, "300000 random operations as in the model (seed %u)", seed);
 }
 
-/** How often a wanted file is open: nine tenths of the use in a tenth of files */
+/** How often a wanted file is open, if a tenth of the files has nine tenths of the use */
 static double hits(bool by_use, int files, size_t limit)
 {
   std::mt19937 rnd(1);
@@ -290,7 +291,7 @@ static void threads()
   for (int i= 0; i < 20000; i++)
   {
     const auto choice= files.clock.victim(judge);
-    /* They may all be made hot again before the hand is back. */
+    /* Threads may make all files hot again before the hand is back. */
     if (choice.file)
     {
       files.clock.remove(*choice.file);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 
 /*
-  Threads that wait for a latch (sync/srw_lock.cc): they sleep, and each is woken.
+  Threads that wait for a latch (sync/srw_lock.cc) sleep, and an owner wakes each of them.
 
   1. Readers wait while the latch goes from one exclusive owner to the next.  How often
-     they give up the CPU must not depend on how long the second one keeps it.
-  2. A few threads, one operation each, begin at the same moment, thousands of times: with
+     they give up the CPU must not depend on how long the second owner keeps the latch.
+  2. A few threads, one operation each, begin at the same moment, thousands of times.  With
      so few, no later operation wakes a thread that was forgotten.  A thread that sleeps
-     for ever ends the test by SIGALRM.  Those that exclude each other never meet.
+     for ever ends the test by SIGALRM.  Threads that exclude each other never meet.
 
-  Each for a latch that spins before it sleeps, and for one that does not.
+  There is each test for a latch that spins before it sleeps, and for one that does not.
 */
 
 #include <thread>
@@ -41,8 +41,8 @@ static void sleep_ms(unsigned ms)
 
 /** Let threads wait for a shared latch that two threads own exclusively, one after
 the other.
-@param waiting  how many still wait when the second one has it
-@return voluntary context switches while the second one has it */
+@param waiting  how many still wait when the second owner has the latch
+@return voluntary context switches while the second owner has the latch */
 template<bool spinloop> static long handed_over(unsigned &waiting)
 {
   static ssux_lock_impl<spinloop> latch;
@@ -86,7 +86,7 @@ template<bool spinloop> class rounds
   std::atomic<unsigned> readers{0}, updaters{0}, writers{0};
   std::atomic<unsigned> arrived{0}, round{0};
 
-  /** Keep the latch until others have come and sleep, or nearly so */
+  /** Keep the latch until other threads have come and sleep, or nearly so */
   static void let_others_come()
   {
     std::this_thread::sleep_for(std::chrono::microseconds(20));
