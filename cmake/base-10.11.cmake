@@ -7,6 +7,12 @@
 set(BASE_DEBIAN 12)
 set(BASE_SUITE bookworm)
 set(BASE_PACKAGE mariadb)
+# A version that was tested, for when none in the package lists can be fetched:
+# fetch_source.py takes it from the mirror if its .dsc file is this one, which was
+# taken when the lists vouched for it
+set(BASE_PINNED 1:10.11.18-0+deb12u1)
+set(BASE_PINNED_SHA256
+    bf86fbf8c9cf5d40329d63cbadfbc776e19d7caacef480befda181f10fbcd1f9)
 set(BASE_SUFFIX "-0+deb12u1")
 set(BASE_SHARE share/mysql)
 set(BASE_TESTS share/mysql/mysql-test)

@@ -9,7 +9,10 @@ package lists and a cache of their own.  On a Debian machine of another release
 than --suite names, the private entries name that release instead of the
 machine's, so the same mirrors and keys serve.  Versions are tried from the
 newest to the oldest, because the source of a new security version may be
-missing from the mirrors while its binaries are there.
+missing from the mirrors while its binaries are there.  The lists may hold no
+older version, as after a point release of Debian.  Then --pinned is taken from
+the same mirrors: an older version, which they often keep for some time.  apt's
+lists no longer vouch for it, so --pinned-sha256 has to.
 
 With --from, a source directory or tarball is taken instead.
 
@@ -141,6 +144,7 @@ def private_apt(directory, suite):
         "Dir::State::lists": directory / "lists",
         "Dir::Cache": directory / "cache",
         "Acquire::Languages": "none",
+        "Acquire::Retries": "3",
     }
     if os.geteuid() == 0:
         # apt's own user cannot write below a home directory
@@ -150,6 +154,62 @@ def private_apt(directory, suite):
                               for name, value in settings.items()),
                       encoding="utf-8")
     return dict(os.environ, APT_CONFIG=str(config), LC_ALL="C")
+
+
+def mirrors(entries):
+    """The base addresses of package sources, as source_entries() gives them."""
+    found = []
+    for name, text in entries.items():
+        found += (re.findall(r"(?m)^deb-src (?:\[.*?\] *)?(\S+) ", text)
+                  if name.endswith(".list") else
+                  [uri for uris in re.findall(r"(?mi)^URIs:(.*)$", text)
+                   for uri in uris.split()])
+    return list(dict.fromkeys(uri.rstrip("/") for uri in found))
+
+
+def fetch_pinned(package, version, sha256, addresses, env, directory):
+    """Fetch a version that the lists do not hold; return a reason if it fails.
+
+    'sha256' is that of the version's .dsc file, which holds those of the other
+    files.  apt-helper takes the machine's proxies and other settings.
+    """
+    helper = shutil.which("apt-helper", path="/usr/lib/apt")
+    if not helper:
+        return "there is no apt-helper in /usr/lib/apt"
+    letter = package[:4] if package.startswith("lib") else package[0]
+    description = f"{package}_{version.split(':')[-1]}.dsc"
+
+    def download(address, name, checksum):
+        """Return the reason if it fails."""
+        status, output = run([helper, "download-file",
+                              f"{address}/pool/main/{letter}/{package}/"
+                              + name.replace("+", "%2b"),
+                              str(directory / name), "SHA256:" + checksum],
+                             env=env)
+        if status == 0:
+            return None
+        # apt-helper may leave a file that it refused
+        (directory / name).unlink(missing_ok=True)
+        errors = re.findall(r"(?m)^(?:Err:.*\n\s+|E: )(.*)$", output)
+        return f"{name}: {errors[0].strip() if errors else 'unknown reason'}"
+
+    def download_all(address):
+        reason = download(address, description, sha256)
+        if reason:
+            return reason
+        text = (directory / description).read_text(encoding="utf-8")
+        block = re.search(r"(?m)^Checksums-Sha256:\n((?: .*\n)+)", text)
+        for checksum, _, name in map(str.split, block[1].splitlines()):
+            reason = reason or download(address, name, checksum)
+        return reason
+
+    reasons = []
+    for address in addresses:
+        reason = download_all(address)
+        if not reason:
+            return None
+        reasons.append(reason)
+    return "; ".join(reasons) or "no mirror is configured"
 
 
 def newer_first(versions):
@@ -163,8 +223,11 @@ def newer_first(versions):
     return sorted(set(versions), key=functools.cmp_to_key(compare))
 
 
-def fetch_package(package, series, suite, work):
-    """Fetch the newest version that can be had; return (source, version)."""
+def fetch_package(package, series, suite, work, pinned=None):
+    """Fetch the newest version that can be had; return (source, version).
+
+    'pinned' is (version, SHA256 of its .dsc), or None.
+    """
     for tool in ("apt-get", "apt-cache", "dpkg", "dpkg-source"):
         if not shutil.which(tool):
             raise FetchError(f"'{tool}' is missing (Debian's packages apt and "
@@ -179,7 +242,7 @@ def fetch_package(package, series, suite, work):
     versions = newer_first(
         version for version in re.findall(r"(?m)^Version: (\S+)$", output)
         if re.match(rf"(\d+:)?{re.escape(series)}\.", version))
-    if not versions:
+    if not versions and not pinned:
         raise FetchError(f"the configured package sources have no '{package}' "
                          f"{series} source package; set MARIADB_SOURCE to a "
                          "source tarball or directory")
@@ -200,8 +263,24 @@ def fetch_package(package, series, suite, work):
             "trying the next older version")
         shutil.rmtree(directory)
     else:
-        raise FetchError("no version's source could be fetched:\n  "
-                         + "\n  ".join(failures))
+        directory = work / "download"
+        directory.mkdir()
+        version, reason = None, None
+        if pinned:
+            version, checksum = pinned
+            say(f"fetching {package} {version}, which the lists no longer hold, "
+                "by its checksum")
+            addresses = mirrors({
+                path.name: path.read_text(encoding="utf-8")
+                for path in sorted((work / "apt" / "parts").iterdir())})
+            reason = fetch_pinned(package, version, checksum, addresses, env,
+                                  directory)
+            if reason:
+                failures.append(f"{version}: {reason}")
+        if not version or reason:
+            raise FetchError("no version's source could be fetched; set "
+                             "MARIADB_SOURCE to a source tarball or directory:"
+                             "\n  " + "\n  ".join(failures))
     if failures:
         say(f"building on {version}, not on the newest version, for that "
             "reason")
@@ -256,7 +335,7 @@ def upstream_version(source):
                     for part in ("MAJOR", "MINOR", "PATCH"))
 
 
-def fetch(package, series, suite, given, destination):
+def fetch(package, series, suite, given, destination, pinned=None):
     """Bring the source to destination/source, unless it is there."""
     destination.mkdir(parents=True, exist_ok=True)
     final = destination / "source"
@@ -275,7 +354,8 @@ def fetch(package, series, suite, given, destination):
         if given:
             source, version = take_given(given, work)
         else:
-            source, version = fetch_package(package, series, suite, work)
+            source, version = fetch_package(package, series, suite, work,
+                                            pinned)
         upstream = upstream_version(source)
         if not upstream.startswith(series + "."):
             raise FetchError(f"this is MariaDB {upstream}; the patch set is "
@@ -308,12 +388,21 @@ def main():
                              "(default: the environment's MARIADB_SOURCE)")
     parser.add_argument("--destination", required=True, type=pathlib.Path,
                         help="directory that gets source/ and version")
+    parser.add_argument("--pinned", metavar="VERSION",
+                        help="version to take when none in the package lists "
+                             "can be fetched")
+    parser.add_argument("--pinned-sha256", metavar="SHA256",
+                        help="checksum of the .dsc file of that version")
     arguments = parser.parse_args()
+    if bool(arguments.pinned) != bool(arguments.pinned_sha256):
+        parser.error("--pinned and --pinned-sha256 go together")
 
     for signal_number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(signal_number, signal.default_int_handler)
     fetch(arguments.package, arguments.series, arguments.suite,
-          arguments.given, arguments.destination.resolve())
+          arguments.given, arguments.destination.resolve(),
+          (arguments.pinned, arguments.pinned_sha256)
+          if arguments.pinned else None)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 """Tests of overlay.py and fetch_source.py, on trees made for each test."""
 
 import contextlib
+import hashlib
 import io
 import os
 import pathlib
@@ -446,6 +447,59 @@ class FetchTest(unittest.TestCase):
             fetch_source.newer_first(["1:10.11.9-0", "1:10.11.18-0",
                                       "1:10.11.18-0+deb12u1"]),
             ["1:10.11.18-0+deb12u1", "1:10.11.18-0", "1:10.11.9-0"])
+
+    def pinned_package(self, mirror, damage=None):
+        """Make a package on a mirror; return its version and checksum."""
+        folder = mirror / "pool/main/m/mariadb"
+        folder.mkdir(parents=True)
+        files = {"mariadb_1.0.orig.tar.gz": b"orig",
+                 "mariadb_1.0-1+deb1.debian.tar.xz": b"debian"}
+        description = ("Format: 3.0 (quilt)\nChecksums-Sha256:\n"
+                       + "".join(f" {hashlib.sha256(text).hexdigest()} "
+                                 f"{len(text)} {name}\n"
+                                 for name, text in files.items())
+                       + "Files:\n").encode()
+        files["mariadb_1.0-1+deb1.dsc"] = description
+        for name, text in files.items():
+            (folder / name).write_bytes(
+                text[::-1] if name == damage else text)
+        return "1:1.0-1+deb1", hashlib.sha256(description).hexdigest()
+
+    def fetch_pinned(self, mirrors, version, checksum, directory):
+        directory.mkdir()
+        return fetch_source.fetch_pinned(
+            "mariadb", version, checksum,
+            [f"copy:{mirror}" for mirror in mirrors], None, directory)
+
+    def test_version_that_the_lists_lack_comes_from_the_mirror_that_has_it(self):
+        with tempfile.TemporaryDirectory() as work:
+            work = pathlib.Path(work)
+            version, checksum = self.pinned_package(work / "mirror")
+            self.assertIsNone(self.fetch_pinned(
+                [work / "empty", work / "mirror"], version, checksum,
+                work / "got"))
+            self.assertEqual(
+                sorted(path.name for path in (work / "got").iterdir()),
+                ["mariadb_1.0-1+deb1.debian.tar.xz", "mariadb_1.0-1+deb1.dsc",
+                 "mariadb_1.0.orig.tar.gz"])
+
+    def test_version_that_the_lists_lack_must_have_its_checksums(self):
+        for damaged in ("mariadb_1.0-1+deb1.dsc", "mariadb_1.0.orig.tar.gz"):
+            with tempfile.TemporaryDirectory() as work:
+                work = pathlib.Path(work)
+                pin = self.pinned_package(work / "mirror", damaged)
+                reason = self.fetch_pinned([work / "mirror"], *pin,
+                                           work / "got")
+                self.assertIn("Hash Sum mismatch", reason)
+                self.assertIn(damaged, reason)
+                self.assertFalse((work / "got" / damaged).exists())
+
+    def test_mirrors_are_found_in_both_formats(self):
+        self.assertEqual(fetch_source.mirrors({
+            "a.list": "deb-src [arch=amd64] http://a.invalid/d/ x main\n",
+            "b.sources": "Types: deb-src\nURIs: http://b.invalid/d "
+                         "http://a.invalid/d\nSuites: x\n"}),
+            ["http://a.invalid/d", "http://b.invalid/d"])
 
     def test_what_was_built_of_the_former_source_is_out_of_date(self):
         """ninja compares times, and those of an archive are long ago."""
