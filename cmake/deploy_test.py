@@ -26,6 +26,10 @@ docs/DEPLOY.md with its files for a setting of many tables, and kills the
 server.  On a machine that allows no such container, or with --init-scripts,
 the service is started by its init script, and those checks are left out.
 
+Debian's server has to be of the version that was built on.  If the mirror's
+package lists no longer hold that, its packages come from the mirror's pool,
+with the checksums in cmake/pinned-SERIES.sha256.
+
 Everything runs in name spaces of its own for mounts and processes, which end
 with this program: no mount, process or file is left, whatever ends it.  What
 was downloaded is kept in out/BASE/deploy for the next time.
@@ -366,9 +370,45 @@ def die_with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)       # PR_SET_PDEATHSIG
 
 
+def pinned_packages(series, version, cache):
+    """Debian's packages of a version that the lists no longer hold.
+
+    Returns a directory that is an apt repository of them.
+    """
+    upstream = version.split(":")[-1]
+    pins = pathlib.Path(__file__).with_name(f"pinned-{series}.sha256")
+    wanted = [line.split() for line in pins.read_text().splitlines()
+              if f"_{upstream}_" in line]
+    if not wanted:
+        raise TestError(f"the mirror has no packages of {version} any more, "
+                        f"and {pins} has no checksums of them")
+    directory = cache / f"pinned-{upstream}"
+    directory.mkdir(exist_ok=True)
+    say(f"fetching {len(wanted)} of Debian's packages of {upstream}, which the "
+        "mirror's lists no longer hold")
+    for checksum, name in wanted:
+        file = directory / name
+        if (file.exists() and checksum
+                == hashlib.sha256(file.read_bytes()).hexdigest()):
+            continue
+        reasons = [fetch_source.download_of_pool(address, "mariadb", name,
+                                                 checksum, directory)
+                   for address in mirrors() if not file.exists()]
+        if not file.exists():
+            raise TestError("; ".join(reasons))
+    with open(directory / "Packages", "w", encoding="utf-8") as index:
+        if subprocess.run(["dpkg-scanpackages", "--multiversion", "."],
+                          cwd=directory, stdout=index,
+                          stderr=subprocess.DEVNULL, check=False).returncode:
+            raise TestError("dpkg-scanpackages (Debian's package dpkg-dev) "
+                            "failed")
+    return directory
+
+
 class Test(Outcome):
-    def __init__(self, root, stock, debian_version, ours):
+    def __init__(self, root, series, stock, debian_version, ours):
         self.root = root
+        self.series = series            # MariaDB's, for example 11.8
         self.stock = stock              # Debian's server's version
         self.debian_version = debian_version
         self.ours = ours                # [(path, server's version)]
@@ -427,8 +467,9 @@ class Test(Outcome):
             files = ([path] if path.is_file()
                      else sorted(path.rglob("*")) if path.is_dir() else [])
             for file in files:
-                if file.is_file():
-                    result[str(file.relative_to(self.root.path))] = (
+                there = str(file.relative_to(self.root.path))
+                if file.is_file() and there not in FILES_TO_COPY.values():
+                    result[there] = (
                         hashlib.sha256(file.read_bytes()).hexdigest())
         return result
 
@@ -576,12 +617,23 @@ class Test(Outcome):
             shutil.copy(path, root.path / "root")
         say(f"installing Debian's server {upstream}")
         root.do("apt-get", "update", "--quiet")
+        if self.debian_version not in root.ask("apt-cache", "madison", core):
+            # apt need not verify again what was fetched with its checksum
+            shutil.copytree(pinned_packages(self.series, self.debian_version,
+                                            root.cache),
+                            root.path / "root" / "pinned")
+            root.write("etc/apt/sources.list.d/pinned.list",
+                       "deb [trusted=yes] file:/root/pinned ./\n")
+            root.do("apt-get", "update", "--quiet")
         self.install(*DEBIAN)
         found = root.ask("dpkg-query", "--show", "--showformat", "${Version}",
                          core)
         if found != self.debian_version:
             raise TestError(f"the mirror's {core} is {found}; the package "
                               f"is for {self.debian_version}")
+        # The plugins' settings came after the server was started.  The trigger
+        # of Debian's package restarts it only where there is no systemd
+        root.service("restart")
         self.create()
         self.remember()
         self.files = self.digests()
@@ -726,7 +778,8 @@ def main():
     ours = [(path, server_version(version_of(path), values)) for path in paths]
     with (Root if arguments.init_scripts else any_root)(
             cache, log, values["SUITE"]) as root:
-        test = Test(root, server_version(debian_version, values),
+        test = Test(root, arguments.trees.name,
+                    server_version(debian_version, values),
                     debian_version, ours)
         test.run()
     return 1 if test.failures else 0

@@ -167,40 +167,46 @@ def mirrors(entries):
     return list(dict.fromkeys(uri.rstrip("/") for uri in found))
 
 
-def fetch_pinned(package, version, sha256, addresses, env, directory):
-    """Fetch a version that the lists do not hold; return a reason if it fails.
+def download_of_pool(address, package, name, sha256, directory, env=None):
+    """Fetch a file of a source package from a mirror's pool into 'directory'.
 
-    'sha256' is that of the version's .dsc file, which holds those of the other
-    files.  apt-helper takes the machine's proxies and other settings.
+    apt-helper does it, with the machine's proxies and other settings.  Returns
+    None, or the reason why the file is not there with that checksum.
     """
     helper = shutil.which("apt-helper", path="/usr/lib/apt")
     if not helper:
         return "there is no apt-helper in /usr/lib/apt"
     letter = package[:4] if package.startswith("lib") else package[0]
+    status, output = run([helper, "download-file",
+                          f"{address}/pool/main/{letter}/{package}/"
+                          + name.replace("+", "%2b"),
+                          str(directory / name), "SHA256:" + sha256], env=env)
+    if status == 0:
+        return None
+    # apt-helper may leave a file that it refused
+    (directory / name).unlink(missing_ok=True)
+    errors = re.findall(r"(?m)^(?:Err:.*\n\s+|E: )(.*)$", output)
+    return f"{name}: {errors[0].strip() if errors else 'unknown reason'}"
+
+
+def fetch_pinned(package, version, sha256, addresses, env, directory):
+    """Fetch a version that the lists do not hold; return a reason if it fails.
+
+    'sha256' is that of the version's .dsc file, which holds those of the other
+    files.
+    """
     description = f"{package}_{version.split(':')[-1]}.dsc"
 
-    def download(address, name, checksum):
-        """Return the reason if it fails."""
-        status, output = run([helper, "download-file",
-                              f"{address}/pool/main/{letter}/{package}/"
-                              + name.replace("+", "%2b"),
-                              str(directory / name), "SHA256:" + checksum],
-                             env=env)
-        if status == 0:
-            return None
-        # apt-helper may leave a file that it refused
-        (directory / name).unlink(missing_ok=True)
-        errors = re.findall(r"(?m)^(?:Err:.*\n\s+|E: )(.*)$", output)
-        return f"{name}: {errors[0].strip() if errors else 'unknown reason'}"
-
     def download_all(address):
-        reason = download(address, description, sha256)
+        reason = download_of_pool(address, package, description, sha256,
+                                  directory, env)
         if reason:
             return reason
         text = (directory / description).read_text(encoding="utf-8")
         block = re.search(r"(?m)^Checksums-Sha256:\n((?: .*\n)+)", text)
         for checksum, _, name in map(str.split, block[1].splitlines()):
-            reason = reason or download(address, name, checksum)
+            reason = reason or download_of_pool(address, package, name,
+                                                checksum, directory, env)
         return reason
 
     reasons = []
