@@ -21,7 +21,7 @@ sys.dont_write_bytecode = True
 
 import bench                                            # noqa: E402
 import scenarios                                        # noqa: E402
-from scenarios import cold_open, farm                   # noqa: E402
+from scenarios import cold_open, farm, query_cache      # noqa: E402
 from benchlib import (load, profile, report, sysbench,  # noqa: E402
                       timelimit)
 from benchlib.scenario import (Scenario, integers,      # noqa: E402
@@ -435,6 +435,17 @@ class ColdOpenTest(unittest.TestCase):
 
 
 class RunProgramTest(unittest.TestCase):
+    def test_what_no_cell_of_the_query_cache_has_is_not_lost_in_silence(self):
+        """The latency of a killed server was, under a label of its own."""
+        options = unittest.mock.Mock(quick=True, qc_tables="bug", qc_replace=0,
+                                     qc_megabytes=None, qc_limit=None)
+        scenario = query_cache.QueryCache
+        measured = {query_cache.INSERT: 1, query_cache.LOCK: 1,
+                    f"SELECT max {query_cache.DURING}, ms": 1}
+        scenario.check_labels("bug: ", measured, options)
+        with self.assertRaises(BenchError):
+            scenario.check_labels("bug: ", {"SELECT max, ms": 1}, options)
+
     def test_a_third_measurement_is_kept_beside_the_pair(self):
         class Third(Fake):
             name = "third"

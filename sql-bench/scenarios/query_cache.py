@@ -24,9 +24,10 @@ REPLACE_BYTES = 64 << 20        # the cache of the steady replacement
 STAGES = "performance_schema.events_stages_summary_global_by_event_name"
 LOCK_WAIT = "stage/sql/Waiting for query cache lock"
 
+DURING, WITHOUT = "during the INSERT", "without the INSERT"
 INSERT, LOCK, QUIET_LOCK = ("the INSERT, ms",
-                            "longest wait for the lock meanwhile, ms",
-                            "longest wait for the lock without it, ms")
+                            f"longest wait for the lock {DURING}, ms",
+                            f"longest wait for the lock {WITHOUT}, ms")
 FILL, KEPT, READ, HITS = ("fill, results/s", "results kept after the fill",
                           "SELECTs/s", "hits in 100 SELECTs")
 PERCENTILES = (("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0))
@@ -223,9 +224,9 @@ class QueryCache(Scenario):
             labels = [REPLACED, REPLACE_HITS, REPLACE_FREE]
             if part != REPLACE:
                 labels = [INSERT, LOCK, QUIET_LOCK, FILL, KEPT, READ, HITS]
-                labels += [f"SELECT {name} {when} it, ms"
+                labels += [f"SELECT {name} {when}, ms"
                            for name, _ in PERCENTILES
-                           for when in ("without", "beside")]
+                           for when in (WITHOUT, DURING)]
             found += [{"label": f"{part}{label}", "part": part}
                       for label in labels]
         return found
@@ -246,9 +247,18 @@ class QueryCache(Scenario):
                             cls.options())
             measured = (cls.replacement(server, settings) if part == REPLACE
                         else cls.one_spread(server, part[:-2], settings))
+            cls.check_labels(part, measured, options)
             for label, value in measured.items():
                 found.setdefault(f"{part}{label}", {})[variant] = value
         return found
+
+    @classmethod
+    def check_labels(cls, part, measured, options):
+        """What is measured under a label that no cell has would be lost."""
+        known = {cell["label"] for cell in cls.cells(options)}
+        lost = [label for label in measured if part + label not in known]
+        if lost:
+            raise BenchError(f"no cell for {lost}")
 
     @staticmethod
     def options():
@@ -313,7 +323,7 @@ class QueryCache(Scenario):
         begin = time.monotonic() + 0.5
         took = in_processes(read_timed, [
             (server.socket, counts, begin, seconds, i) for i in sessions])
-        cls.percentiles(found, "without", took)
+        cls.percentiles(found, WITHOUT, took)
         found[QUIET_LOCK] = cls.longest_wait(session)
 
         cls.forget_waits(session)
@@ -328,7 +338,7 @@ class QueryCache(Scenario):
             took = in_processes(read_timed, [
                 (server.socket, counts, begin, seconds, READERS + i)
                 for i in sessions])
-            cls.percentiles(found, "beside", took)
+            cls.percentiles(found, DURING, took)
             writer.join()
         finally:
             killer.cancel()
@@ -340,7 +350,7 @@ class QueryCache(Scenario):
         else:
             # Some waited until the server was killed; the performance schema
             # is gone with it
-            found[LOCK] = found["SELECT max meanwhile, ms"] = 1e3 * limit
+            found[LOCK] = found[f"SELECT max {DURING}, ms"] = 1e3 * limit
         if INSERT not in found:
             raise BenchError("the INSERT failed")
         return found
@@ -367,7 +377,7 @@ class QueryCache(Scenario):
         if not took:
             raise BenchError("no SELECT was answered")
         for name, share in PERCENTILES:
-            found[f"SELECT {name} {when} it, ms"] = 1e3 * took[
+            found[f"SELECT {name} {when}, ms"] = 1e3 * took[
                 min(len(took) - 1, int(share * len(took)))]
 
     @classmethod
