@@ -27,6 +27,10 @@ series of MariaDB's share these files.  Where one series needs another form,
            a patch disables, on each series whose source is there; it is part
            of BUILD/test unit.
 
+apply also puts a checksum of what it lays over behind MariaDB's revision in
+STAMPED, so @@version_source_revision tells which patch set a server was built
+with.
+
 A manifest in the patched tree's parent directory holds the version that the
 tree is a copy of, and a checksum of every file as `apply` wrote it.  It tells
 an edit in the tree from one in the repository.
@@ -49,6 +53,8 @@ import tempfile
 FOLDERS = ("include", "libmysqld", "mysys", "sql", "storage", "mysql-test",
            "unittest", "plugin")
 REPLACED = ("sql/table_cache.cc", "sql/table_cache.h")
+STAMPED = "include/source_revision.h"
+NOT_IN_A_SERVER = re.compile(r"(^|/)(mysql-test|unittest)/")
 IGNORED = re.compile(r"(\.orig|\.rej|\.reject|~|\.pyc)$|(^|/)__pycache__(/|$)")
 MAX_CONTEXT = 12                # lines; more means that the hunk is misplaced
 DISABLED = "Disabled-Code"      # a patch's field for disabled_code()
@@ -384,6 +390,23 @@ class Overlay:
             raise OverlayError("\n".join(failures))
         return result
 
+    def stamped(self, wanted):
+        """Add STAMPED to what wanted() returns.
+
+        The files of tests do not count: a change of those alone makes no other
+        server, and no file is compiled again.
+        """
+        original = read(self.stock / STAMPED)
+        if original is None:
+            return wanted
+        files = "".join(f"{path} {digest(content)}\n"
+                        for path, content in sorted(wanted.items())
+                        if not NOT_IN_A_SERVER.search(path))
+        stamp = f"+manytables.{digest(files.encode())[:12]}"
+        return {**wanted, STAMPED: re.sub(
+            rb'(?m)^(#define SOURCE_REVISION ".*)"$',
+            lambda match: match[1] + stamp.encode() + b'"', original)}
+
     def executable(self, path):
         for file in (self.source_of(path), self.stock / path):
             if file.is_file():
@@ -396,7 +419,7 @@ class Overlay:
         return own if own.is_file() else self.top / name
 
     def apply(self, discard):
-        wanted = self.wanted()
+        wanted = self.stamped(self.wanted())
         version, before = self.manifest()
         if self.patched.is_dir() and (
                 version != self.version or read(self.patched / ".fetched")

@@ -85,6 +85,23 @@ class OverlayTest(TreesTest):
         self.assertEqual([name for name in before
                           if before[name] != after[name]], ["sql/new.cc"])
 
+    def test_source_revision_tells_servers_apart_not_tests(self):
+        name = "include/source_revision.h"
+        self.put(self.stock / "source" / name,
+                 '#define SOURCE_REVISION "abc"\n')
+        seen = []
+        for path, text in (("sql/new.cc", "int b;"), ("sql/new.cc", "int c;"),
+                           ("mysql-test/t/a.inc", "# d"), ("sql/e.cc", "")):
+            self.put(self.top / path, f"// {overlay.LICENSE}\n{text}\n")
+            self.apply()
+            self.run_overlay("refresh")     # takes it for no edit
+            self.assertFalse((self.top / (name + ".patch")).exists())
+            seen.append(self.tree(name))
+            self.assertRegex(seen[-1], r'^#define SOURCE_REVISION '
+                                       r'"abc\+manytables\.[0-9a-f]{12}"\n$')
+        self.assertEqual(seen[1], seen[2])
+        self.assertEqual(len(set(seen)), 3)
+
     def test_patch_that_does_not_apply_leaves_the_tree_alone(self):
         self.apply()
         self.patch("line 1\nline 2\nchanged\n",

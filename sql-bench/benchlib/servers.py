@@ -195,7 +195,12 @@ class Server:
         return int(rows[0][1]) if rows else None
 
     def version(self):
-        return self.sql("SELECT VERSION()")[0][0]
+        """Its version, and the patch set's checksum if it has that."""
+        revision = self.sql(
+            "SHOW GLOBAL VARIABLES LIKE 'version_source_revision'")
+        stamp = revision[0][1].partition("+")[2] if revision else ""
+        return (self.sql("SELECT VERSION()")[0][0]
+                + (f" ({stamp})" if stamp else ""))
 
     def counters(self):
         """What the server has done so far: statements, tables opened, hits of
