@@ -6,7 +6,7 @@ not know (yet, or any more), while others change, rename and drop them.
 
 More tables than table_definition_cache, and a table cache of ten. A debug
 server evicts definitions at each commit (innodb_evict_tables_on_commit_debug);
-another one evicts them every 47 seconds. Connections read, write in
+another one evicts them once a second. Connections read, write in
 transactions across several tables, write rows that refer to each other by
 FOREIGN KEY, and alter, truncate, rename, drop and create the same tables, by
 chance. Purge removes what they delete. Errors that statements get from each

@@ -517,6 +517,24 @@ class ReportTest(unittest.TestCase):
                          ["gain", "gain", "loss", "same", "same"])
         self.assertAlmostEqual(found[1][1], 2)
 
+    def test_summary_and_section_invert_and_pair_alike(self):
+        cell = {"label": "a wait, ms", "values": {
+            "stock": [1.0, 1.0, 1.0], "patched": [0.5, 0.25, 9.0, 9.0],
+            "stock again": [1.0, 1.0, 1.0, 1.0]}}
+        found = report.paired(data(unit="as named", cells=[cell]))
+        self.assertEqual(found["cells"][0]["values"]["patched"],
+                         [0.5, 0.25, 9.0])
+        self.assertEqual(found["cells"][0]["values"]["stock again"],
+                         [1.0, 1.0, 1.0])
+        (_, better, (low, high), _), = report.gains(found)
+        self.assertEqual((better, low, high), (2.0, 1 / 9, 4.0))
+        # An even number of ratios: the inverse of the median, not the median
+        # of the inverses
+        for values in cell["values"].values():
+            del values[2:]
+        (_, better, *_), = report.gains(data(unit="as named", cells=[cell]))
+        self.assertAlmostEqual(better, 1 / 0.375)
+
     def test_section_tells_what_is_absent(self):
         text = "\n".join(report.section(data(), Fake()))
         self.assertIn("| one | 1 | 3 | 3.00 | - | 1 |", text)
@@ -536,6 +554,10 @@ class ReportTest(unittest.TestCase):
                          "BUILD/bench s --quick")
         self.assertEqual(report.command(data(pairs=3), Fake()),
                          "BUILD/bench s --pairs 3")
+        again = {"label": "one", "values": {
+            "stock": [1.0], "patched": [3.0], "stock again": [1.0]}}
+        self.assertEqual(report.command(data(cells=[again]), Fake()),
+                         "BUILD/bench s --pairs 5 --control")
 
     def test_full_run_with_a_peer(self):
         cell = {"label": "one", "values": {"stock": 5 * [1.0],

@@ -56,6 +56,17 @@ def complete(data):
             if all(cell["values"][variant] for variant in VARIANTS)]
 
 
+def paired(data):
+    """Take what a run that was cut short has of a pair it did not finish out of
+    the data, so that medians and ratios are of the same measurements."""
+    for cell in data["cells"]:
+        pairs = min(len(cell["values"][variant]) for variant in VARIANTS)
+        for kind in ("values", "details"):
+            for measured in cell.get(kind, {}).values():
+                del measured[pairs:]
+    return data
+
+
 def names(data):
     """stock, patched and the peers that there are."""
     found = dict.fromkeys(VARIANTS)
@@ -195,6 +206,9 @@ def command(data, scenario, series=FIRST_SERIES):
         words += ["--pairs", str(data["pairs"] // starts)]
     if starts > 1:
         words += ["--starts", str(starts)]
+    # Scenarios that start servers of their own always have a control
+    if CONTROL in names(data) and scenario.needs_servers:
+        words.append("--control")
     for name, value in sorted(data["settings"].items()):
         if name == "quick" or value in (None, defaults.get(name)):
             continue
@@ -299,15 +313,18 @@ def gains(data):
     found = []
     for cell in complete(data):
         def better(name):
-            times = [cell["values"]["stock"], cell["values"].get(name, [])]
-            if not is_rate(data, cell):
-                times.reverse()
-            ratio = ratio_of_pairs(*times)
+            pairs = cell["values"]["stock"], cell["values"].get(name, [])
+            ratio = ratio_of_pairs(*pairs)
             if not ratio or not ratio["median"]:
                 return None
-            low, high = (interval(*times, data.get("starts", 1))
-                         or (ratio["median"],) * 2)
-            return ratio["median"], max(low, 1e-3), high, ratio["pairs"]
+            found = (ratio["median"], *(interval(*pairs, data.get("starts", 1))
+                                        or (ratio["median"],) * 2))
+            if not is_rate(data, cell):
+                # The inverse of the ratio that the section's table shows
+                middle, low, high = (1 / max(one, 1e-6) for one in found)
+                found = middle, high, low
+            middle, low, high = found
+            return middle, max(low, 1e-3), high, ratio["pairs"]
 
         measured, control = better("patched"), better(CONTROL)
         if not measured:
@@ -336,9 +353,9 @@ def summary(all_data, scenarios, series=FIRST_SERIES):
     lines = [f"## Summary{of_series(series)}", "",
              "How many times better than stock: rates as they are, times and "
              "costs inverted. A cell is a",
-             "gain or a loss if its interval leaves out 1, and the control's "
-             "interval, where there is",
-             "one, does not have it.", "",
+             "gain or a loss if it has three pairs or more, its interval "
+             "leaves out 1, and the control's",
+             "interval, where there is one, does not have it.", "",
              "| experiment | cells | gain | same | loss | median | least | "
              "most |", "|---|---:|---:|---:|---:|---:|---:|---:|"]
     for data in all_data:
@@ -447,7 +464,7 @@ def write_series(docs, scenarios, series):
 
     def load(name):
         file = plots / f"{name}.json"
-        return json.loads(file.read_text()) if file.exists() else None
+        return paired(json.loads(file.read_text())) if file.exists() else None
 
     kept = {name: load(name) for name in scenarios}
     kept = {name: data for name, data in kept.items()

@@ -32,7 +32,7 @@ class InformationSchema(Scenario):
               "table_definition_cache smaller than the schema, definitions "
               "are read again, on both servers: from frm files, and with "
               "InnoDB from its dictionary, from which a background thread "
-              "evicts every 47 s.")
+              "evicts once a second.")
     unit = "s"
     higher_is_better = False
 
