@@ -189,7 +189,10 @@ class Farm(Scenario):
               "from stock there is noise.")
     caveat = ("The clients are Python programs on the same CPUs, and take about "
               "as much of them as the server, so rates differ by less than the "
-              "server's CPU time does. All files are in the page cache.")
+              "server's CPU time does. All files are in the page cache. Sites "
+              "that are seldom asked for come up for the first time during the "
+              "measurement, too. A server that shows more pages in the same "
+              "time has read more definitions, which is memory.")
     unit = "as named"
     weight = 10
     needs_servers = False
