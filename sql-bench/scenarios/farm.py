@@ -205,8 +205,11 @@ class Farm(Scenario):
         parser.add_argument("--farm-caches", metavar="N,N...",
                             help="table_open_cache (default 2000,8000; quick "
                             "400)")
+        parser.add_argument("--farm-definitions", metavar="N", type=positive,
+                            help="table_definition_cache (default: all fit)")
         parser.add_argument("--farm-seconds", type=positive,
-                            help="of a measurement (default 20; quick 4)")
+                            help="of a measurement, and of warming up before "
+                            "it (default 20; quick 4)")
 
     @staticmethod
     def sites(options):
@@ -255,7 +258,8 @@ class Farm(Scenario):
         return Server(trees / variant,
                       trees / "bench" / f"farm-{engine}-{cls.sites(options)}" /
                       (data or variant),
-                      [f"--table-definition-cache={tables + 400}",
+                      ["--table-definition-cache="
+                       f"{options.farm_definitions or tables + 400}",
                        "--open-files-limit=1048576", "--thread-cache-size=64",
                        f"--innodb-buffer-pool-size={pool}",
                        "--innodb-buffer-pool-load-at-startup=0",
