@@ -150,10 +150,12 @@ static constexpr uint32 ORPHAN= 1U << 31;
 static_assert(sizeof(Query_cache_pins) <= sizeof(mysql_rwlock_t),
               "pins take the place of a lock");
 
-static PSI_stage_info stage_waiting_for_query_cache_readers=
-{ 0, "Waiting for readers of the query cache", 0 };
-static PSI_stage_info stage_waiting_for_query_cache_maintenance=
-{ 0, "Waiting for maintenance of the query cache", 0 };
+/*
+  One stage for all waits here. performance_schema_max_stage_classes is 160 by
+  default, and MariaDB has 158; mysys has the other new one.
+*/
+static PSI_stage_info stage_waiting_to_maintain_query_cache=
+{ 0, "Waiting to maintain the query cache", 0 };
 
 
 /* The block of which this is the type dependent header */
@@ -881,7 +883,7 @@ static bool lock_maintenance(THD *thd, mysql_mutex_t *mutex, bool killable)
   bool locked= false;
   PSI_stage_info old_stage= { 0, NULL, 0 };
   thd->backup_stage(&old_stage);
-  THD_STAGE_INFO(thd, stage_waiting_for_query_cache_maintenance);
+  THD_STAGE_INFO(thd, stage_waiting_to_maintain_query_cache);
   if (killable)
   {
     while (!thd->killed && !(locked= !mysql_mutex_trylock(mutex)))
@@ -1241,7 +1243,7 @@ bool Query_cache::wait_for_readers(ulonglong number, size_t areas)
     if (!waited)
       thd->backup_stage(&old_stage);
     waited= true;
-    THD_STAGE_INFO(thd, stage_waiting_for_query_cache_readers);
+    THD_STAGE_INFO(thd, stage_waiting_to_maintain_query_cache);
     my_sleep(10000);
     mysql_mutex_lock(&LOCK_global_system_variables);
     /* Only a look, so nobody has to give up anything for it */
@@ -1342,8 +1344,7 @@ static PSI_thread_info reclaim_threads[]=
 void Query_cache::init_reclaim()
 {
 #ifdef HAVE_PSI_INTERFACE
-  PSI_stage_info *stages[]= { &stage_waiting_for_query_cache_readers,
-                              &stage_waiting_for_query_cache_maintenance };
+  PSI_stage_info *stages[]= { &stage_waiting_to_maintain_query_cache };
   mysql_mutex_register("sql", reclaim_mutexes,
                        array_elements(reclaim_mutexes));
   mysql_cond_register("sql", reclaim_conds, array_elements(reclaim_conds));
