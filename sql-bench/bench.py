@@ -41,8 +41,8 @@ sys.dont_write_bytecode = True
 
 from benchlib import report                            # noqa: E402
 from benchlib.scenario import CONTROL, need_disk       # noqa: E402
-from benchlib.servers import (BenchError, Peer, Server,    # noqa: E402
-                              stop_all)
+from benchlib.servers import (VERSIONS, BenchError, Peer,  # noqa: E402
+                              Server, stop_all)
 from benchlib.statistics import (interval, median,     # noqa: E402
                                  ratio_of_pairs)
 from benchlib.timelimit import (OutOfTime, obey_signals,    # noqa: E402
@@ -298,6 +298,9 @@ class Run:
                         for name, value in measured[
                                 self.cells[index]["label"]].items():
                             self.values(index, name).append(value)
+                    self.data["versions"].update(
+                        (name, VERSIONS[name]) for name in VERSIONS
+                        if name in self.data["cells"][cells[0]]["values"])
                     self.save()
 
     def prepare(self):

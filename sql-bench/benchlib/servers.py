@@ -24,6 +24,7 @@ class BenchError(Exception):
 
 
 RUNNING = []
+VERSIONS = {}                   # of each variant that was started
 SHUTDOWN_SECONDS = 300
 
 
@@ -131,7 +132,7 @@ class Server:
             time.sleep(0.05)
         # Answered when the start is complete. A signal to end that comes
         # before that may be lost
-        self.sql("SELECT 1")
+        VERSIONS[self.variant] = self.version()
         return self
 
     def forget(self):

@@ -16,7 +16,7 @@ from benchlib.usage import resident
 INNODB_FILES = 500              # that InnoDB keeps open, beside other engines
 FILES = {"myisam": 2, "aria": 2, "innodb": 0}   # descriptors of an open table
 MEMORY, DESCRIPTORS = "KiB an open table", "descriptors with all open"
-SECONDS = 5                     # of a measurement of the rate, at most
+SECONDS = 2                     # of a measurement of the rate, at most
 
 
 def miss(cache):
