@@ -489,8 +489,12 @@ class ScenariosTest(unittest.TestCase):
                 labels = [cell["label"] for cell in cells]
                 self.assertEqual(len(labels), len(set(labels)), name)
                 plot = scenario.plot or {"x": "label"}
-                for cell in cells:
-                    for key in (plot["x"], *plot.get("panel", ())):
+                drawn = [cell for cell in cells if plot["x"] in cell]
+                self.assertTrue(drawn, name)
+                if "ylabel" not in plot:    # which is of some cells only
+                    self.assertEqual(drawn, cells, name)
+                for cell in drawn:
+                    for key in plot.get("panel", ()):
                         self.assertIn(key, cell, name)
 
     def test_every_scenario_says_what_it_asks_and_does_not_show(self):
@@ -653,7 +657,8 @@ class ServerTest(unittest.TestCase):
                 "echo $$ > ${word#*=} ;; esac; done\n"
                 "while :; do sleep 0.05; done\n")
             client = tree / "release" / "client" / "mariadb"
-            client.write_text("#!/bin/sh\n")
+            # A version, and a variable with its value
+            client.write_text("#!/bin/sh\nprintf '10.11.18\\tvalue\\n'\n")
             server.chmod(0o755)
             client.chmod(0o755)
             program = (
@@ -663,8 +668,9 @@ class ServerTest(unittest.TestCase):
                 f"tree = pathlib.Path({str(tree)!r})\n"
                 "Server(tree, tree / 'data').start()\n"
                 "os.kill(os.getpid(), signal.SIGKILL)\n")
-            subprocess.run([sys.executable, "-c", program], check=False,
-                           env={**os.environ, "TMPDIR": work})
+            done = subprocess.run([sys.executable, "-c", program], check=False,
+                                  env={**os.environ, "TMPDIR": work})
+            self.assertEqual(done.returncode, -signal.SIGKILL)
             ended = pathlib.Path(work, "ended")
             for _ in range(100):
                 if ended.exists():

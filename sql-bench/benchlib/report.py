@@ -112,11 +112,13 @@ def bars(pyplot, data):
 
 
 def lines(pyplot, data):
-    """A line for each server, over the cells' value of x, in panels."""
+    """A line for each server, over the cells' value of x, in panels; cells
+    without such a value are in the table only."""
     x, by = data["plot"]["x"], data["plot"].get("panel", ())
     panels = {}
     for cell in complete(data):
-        panels.setdefault(tuple(cell[key] for key in by), []).append(cell)
+        if x in cell:
+            panels.setdefault(tuple(cell[key] for key in by), []).append(cell)
     columns = min(len(panels), 3)
     rows = -(-len(panels) // columns)
     figure, grid = pyplot.subplots(rows, columns, squeeze=False,
@@ -153,18 +155,20 @@ def lines(pyplot, data):
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
     grid.flat[0].legend(frameon=False)
-    figure.supylabel(data["unit"], fontsize=9)
+    figure.supylabel(data["plot"].get("ylabel", data["unit"]), fontsize=9)
     return figure
 
 
 def plot(data, path):
     """The plot of one scenario. Where each cell has a unit of its own, values
-    cannot share an axis, but ratios can."""
+    cannot share an axis, but ratios can; unless the scenario names the unit of
+    the cells that have a place on the axis."""
     pyplot = style()
-    if data["unit"] == AS_NAMED and gains(data):
+    lined = data.get("plot") or {}
+    if data["unit"] == AS_NAMED and "ylabel" not in lined and gains(data):
         figure = forest(pyplot, [data])
     else:
-        figure = (lines if data.get("plot") else bars)(pyplot, data)
+        figure = (lines if lined else bars)(pyplot, data)
     save(pyplot, figure, path)
 
 

@@ -34,7 +34,8 @@ class Scenario:
     also_options = ()
     caveat = ""                 # what the numbers do not show
     # None: a bar for each cell; else lines over the cells' value of "x", in
-    # panels by their value of "panel"
+    # panels by their value of "panel". "ylabel" is the unit of these cells, if
+    # others have another one
     plot = None
 
     @staticmethod

@@ -15,7 +15,7 @@ from benchlib.usage import resident
 
 INNODB_FILES = 500              # that InnoDB keeps open, beside other engines
 FILES = {"myisam": 2, "aria": 2, "innodb": 0}   # descriptors of an open table
-MEMORY, DESCRIPTORS = "KiB an open table", "descriptors with all open"
+MEMORY, DESCRIPTORS = "KiB an open table", "descriptors an open table"
 SECONDS = 2                     # of a measurement of the rate, at most
 
 
@@ -43,6 +43,8 @@ class Scale(Scenario):
               "indexes takes more memory. MyISAM and Aria need two descriptors "
               "for each open table, so there are as many as those allow.")
     unit = "as named"
+    plot = {"x": "cache", "xlabel": "table_open_cache", "ylabel": "tables/s",
+            "panel": ("engine", "tables")}
     weight = 10
     needs_servers = False
 
@@ -103,10 +105,14 @@ class Scale(Scenario):
 
     @classmethod
     def cells(cls, options):
-        return [{"label": part + label, "part": part}
-                for part, _, _, caches in cls.settings(options)
-                for label in (MEMORY, DESCRIPTORS,
-                              *(miss(cache) for cache in caches))]
+        found = []
+        for part, engine, tables, caches in cls.settings(options):
+            found += [{"label": part + label, "part": part}
+                      for label in (MEMORY, DESCRIPTORS)]
+            found += [{"label": part + miss(cache), "part": part,
+                       "engine": engine, "tables": tables, "cache": cache}
+                      for cache in caches]
+        return found
 
     @staticmethod
     def server(trees, variant, engine, tables):
@@ -165,7 +171,7 @@ class Scale(Scenario):
         cls.read(server, number, tables, 1)
         opened = server.status("Open_tables") - before[1]
         found[MEMORY] = (resident(pid) - before[0]) / 1024 / max(opened, 1)
-        found[DESCRIPTORS] = descriptors(pid)
+        found[DESCRIPTORS] = round(descriptors(pid) / max(opened, 1), 2)
         for cache in caches:
             server.sql("SET GLOBAL table_open_cache=10; "
                        f"SET GLOBAL table_open_cache={cache}")
