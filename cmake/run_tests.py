@@ -92,18 +92,33 @@ class MtrEnd:
     def __init__(self):
         self.completed = False
         self.error = None
+        self.at_shutdown = False        # errors in a server's log
+        self.last_tests = set()         # of the servers that had such errors
 
     def read(self, line):
         if line.startswith("Completed: "):
             self.completed = True
+        elif match := re.match(r"\*\*\*Warnings generated in error logs during "
+                               r"shutdown after running tests: .*?(\S+)$",
+                               line.rstrip()):
+            self.last_tests.add(match[1])
         elif line.startswith("Errors/warnings were found in logfiles during"):
-            self.error = "errors in a server's log at its shutdown"
+            self.at_shutdown = True
         elif match := re.match(r"mysql-test-run: \*\*\* ERROR: (.*)", line):
             if match[1] != "there were failing test cases":
                 self.error = self.error or match[1]
 
-    def problem(self):
-        """In a few words, or None."""
+    def problem(self, retried=()):
+        """In a few words, or None.
+
+        retried: the tests that have passed when they were run again.  mtr stops
+        the server of a test that fails, before that has told mtr which errors
+        it expects: these errors are of the attempt that failed.
+        """
+        names = {name.partition(" ")[0] for name in retried}
+        if self.at_shutdown and not (self.last_tests
+                                     and self.last_tests <= names):
+            return "errors in a server's log at its shutdown"
         return self.error or (None if self.completed else
                               "ended before all tests had run")
 
@@ -309,8 +324,8 @@ class Runner:
             status = stream(command, directory, each_line)
             if not results.outcome:
                 results.add(f"mtr --suite={suites}", "failed")
-            elif end.problem():
-                results.add(f"mtr --suite={suites}: {end.problem()}", "failed")
+            elif problem := end.problem(results.retried):
+                results.add(f"mtr --suite={suites}: {problem}", "failed")
             elif (status and not results.names("failed")
                   and not results.retried):
                 results.add(f"mtr --suite={suites} (exit status {status})",

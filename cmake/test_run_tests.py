@@ -64,11 +64,11 @@ class RaceTest(unittest.TestCase):
         self.assertFalse([name for name in own if name.endswith(".patch")])
 
 
-def mtr_says(*lines):
+def mtr_says(*lines, retried=()):
     end = run_tests.MtrEnd()
     for line in lines:
         end.read(line + "\n")
-    return end.problem()
+    return end.problem(retried)
 
 
 class MtrEndTest(unittest.TestCase):
@@ -89,6 +89,19 @@ class MtrEndTest(unittest.TestCase):
             "Errors/warnings were found in logfiles during server shutdown "
             "after running the",
             "mysql-test-run: *** ERROR: there were failing test cases"))
+
+    def test_errors_of_an_attempt_that_was_repeated_are_part_of_it(self):
+        lines = ("***Warnings generated in error logs during shutdown after "
+                 "running tests: main.a main.b",
+                 "Completed: Failed 1/1129 tests, 99.91% were successful.",
+                 "Errors/warnings were found in logfiles during server shutdown "
+                 "after running the",
+                 "mysql-test-run: *** ERROR: there were failing test cases")
+        self.assertIsNone(mtr_says(*lines, retried=("main.b 'row'",)))
+        self.assertIn("shutdown", mtr_says(*lines, retried=("main.a",)))
+        self.assertIn("shutdown", mtr_says(
+            lines[0].replace("main.b", "main.c"), *lines,
+            retried=("main.b",)))
 
 
 class StreamTest(unittest.TestCase):
