@@ -104,6 +104,10 @@ What another thread can see
 - After 4: a fil_space_t, created while SYS_TABLES had a row for it. T is not in the
   cache, but its tablespace is in fil_system. The same remains when T is evicted, so
   DROP TABLE, RENAME, TRUNCATE, DISCARD TABLESPACE, and shutdown know this state.
+  Another thread can be in fil_ibd_open() for the same file at that time: it has
+  dict_sys.latch by lock_cache(), and loads T because T has a FOREIGN KEY to its table,
+  but did not prepare T. So both look for a fil_space_t again before they create one,
+  while they hold fil_system.mutex, and do not release it before the file is added.
   Until the end of 5 the reference keeps the fil_space_t from being freed.
   fil_space_t::drop() waits for the reference while its caller holds dict_sys.latch
   and rows_latch, so a thread that has a reference must not wait for either. In 7 the
@@ -671,6 +675,7 @@ bool opened_file::create_space(uint32_t id, uint32_t expected,
   mysql_mutex_lock(&fil_system.mutex);
   fil_space_t *space= fil_space_get_by_id(id);
   const bool exists= space != nullptr;
+  bool encrypt= false;
 
   if (!exists)
   {
@@ -684,7 +689,7 @@ bool opened_file::create_space(uint32_t id, uint32_t expected,
       opened_with == caching();
 
     space= fil_space_t::create(id, expected, false, crypt_data,
-                               FIL_ENCRYPTION_DEFAULT, hand_over);
+                               FIL_ENCRYPTION_DEFAULT, hand_over, false);
     crypt_data= nullptr;
     fil_node_t *node=
       space->add(path, hand_over ? handle : pfs_os_file_t(OS_FILE_CLOSED),
@@ -700,9 +705,11 @@ bool opened_file::create_space(uint32_t id, uint32_t expected,
       node->size= size;
       space->set_sizes(size);
     }
+    encrypt= space->is_in_default_encrypt;
   }
 
   mysql_mutex_unlock(&fil_system.mutex);
+  fil_space_t::signal_encryption(encrypt);
   close();
   return !exists ||
     fil_space_for_table_exists_in_mem(id, table_flags) != nullptr;
