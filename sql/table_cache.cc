@@ -461,13 +461,29 @@ static uint free_tables(TDC_element *element)
 
 
 /**
+  Whether the process has an eighth of its descriptors left, or less. Files that are
+  not opened by mysys, as InnoDB's, are not counted.
+*/
+
+static bool few_descriptors_left()
+{
+  const uint32 opened= my_atomic_load32_explicit(&my_file_opened,
+                                                 MY_MEMORY_ORDER_RELAXED);
+  return DBUG_IF("table_cache_few_descriptors") ||
+    opened >= my_file_limit - my_file_limit / 8;
+}
+
+
+/**
   Acquire a free TABLE.
 
   @param element  is protected against removal
   @param scan     TC_SCAN: if the TABLE was the first to be evicted, let it be
                   that again when it is released. TC_SCAN_AND_HOLD: do so, too,
                   but leave the last free TABLE, if there is room for another,
-                  or if opening another evicts one that a scan has opened.
+                  or if opening another evicts one that a scan has opened, and
+                  if that can have descriptors. LOCK TABLES must not fail for
+                  a courtesy.
 
   @return NULL if no TABLE is free, or the last one is left
 */
@@ -476,7 +492,7 @@ TABLE *tc_acquire_table(THD *thd, TDC_element *element, Tc_scan scan)
 {
   if (unlikely(scan == TC_SCAN_AND_HOLD) && !element->only_scanned &&
       (tc_records() < tc_size || tc.has_evict_first()) &&
-      free_tables(element) == 1)
+      !few_descriptors_left() && free_tables(element) == 1)
     return NULL;
   TABLE *table= tc.acquire(free_half(element), thd);
   if (table)
