@@ -39,6 +39,7 @@ from .farm import Farm
 from .file_fragmentation import FileFragmentation
 from .information_schema import InformationSchema
 from .innodb_open_files import InnodbOpenFiles
+from .memory import Memory
 from .open_tables import OpenTables
 from .query_cache import QueryCache
 from .scale import Scale
@@ -51,4 +52,4 @@ ALL = {scenario.name: scenario
        for scenario in (OpenTables, TableCache, Sysbench, SysbenchProfile,
                         InnodbOpenFiles, FileFragmentation,
                         InformationSchema, WorkingSet, DdlChurn, QueryCache,
-                        ColdOpen, Farm, Scale)}
+                        ColdOpen, Farm, Scale, Memory)}
