@@ -21,7 +21,8 @@ sys.dont_write_bytecode = True
 
 import bench                                            # noqa: E402
 import scenarios                                        # noqa: E402
-from scenarios import cold_open, farm, query_cache      # noqa: E402
+from scenarios import (cold_open, farm, memory,         # noqa: E402
+                       query_cache)
 from benchlib import (load, profile, report, sysbench,  # noqa: E402
                       timelimit)
 from benchlib.scenario import (Scenario, integers,      # noqa: E402
@@ -432,6 +433,43 @@ class ColdOpenTest(unittest.TestCase):
         self.assertEqual(session.sent, [cold_open.touch(table)
                                         for table in range(1, 46)])
         self.assertEqual((session.read, session.most), (45, cold_open.BATCH))
+
+
+class MemoryTest(unittest.TestCase):
+    """Of a server that is this process; its tables have two files each."""
+
+    def measure(self, left_open, tables):
+        """What is measured if a smaller cache leaves so many tables open."""
+        files = [open(os.devnull, encoding="ascii")     # pylint: disable=R1732
+                 for _ in range(2 * left_open)]
+        self.addCleanup(lambda: [file.close() for file in files])
+        server = unittest.mock.Mock()
+        server.process.pid = os.getpid()
+        server.status = lambda name: len(files) // 2
+        events = []
+
+        def read(_, count, *__):
+            events.append(count)
+            if len(events) == 2:
+                files.extend(open(os.devnull, encoding="ascii")
+                             for _ in range(2 * count))
+
+        with unittest.mock.patch.object(memory.Memory, "read", read):
+            return memory.Memory.measure_server(server, "myisam", tables, [])
+
+    def test_tables_that_were_open_before_do_not_count(self):
+        for left_open in (0, 10):
+            found = self.measure(left_open, 25)
+            self.assertEqual(found[memory.DESCRIPTORS], 2)
+            self.assertGreater(found[memory.KNOWN], 1)
+
+    def test_a_cell_for_all_that_is_measured(self):
+        options = parse("memory", "--scale-engines", "aria",
+                        "--scale-tables", "25")
+        part, = memory.Memory.settings(options)
+        labels = [cell["label"] for cell in memory.Memory.cells(options)]
+        self.assertEqual(labels, [part[0] + label
+                                  for label in self.measure(0, 25)])
 
 
 class RunProgramTest(unittest.TestCase):
