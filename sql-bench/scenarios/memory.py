@@ -3,8 +3,7 @@
 
 import os
 
-from benchlib.scenario import CONTROL, integers
-from benchlib.scenario import engines as engine_names
+from benchlib.scenario import CONTROL, engines, integers
 from benchlib.usage import resident
 
 from .scale import Scale
@@ -48,16 +47,15 @@ class Memory(Scale):
         """(part, engine, tables, no caches) of each part"""
         numbers = integers(options.scale_tables or
                            ("2000" if options.quick else "10000,100000"))
-        found = [(engine, number) for engine in
-                 engine_names(options.scale_engines) for number in numbers]
         return [(f"{engine}, {number} tables: ", engine, number, [])
-                for engine, number in found]
+                for engine in engines(options.scale_engines)
+                for number in numbers]
 
     @classmethod
     def check(cls, options):
         """Needs no size of a cache."""
         integers(options.scale_tables or "1")
-        engine_names(options.scale_engines)
+        engines(options.scale_engines)
 
     @classmethod
     def cells(cls, options):
