@@ -73,9 +73,6 @@ struct TDC_element
   /** TABLEs of this share that had to make room for others. */
   ulonglong evictions;
 
-  /** The fields above change with every open and close, those behind do not. */
-  char pad[CPU_LEVEL1_DCACHE_LINESIZE];
-
   void wait_for_refs(uint my_refs);
   void flush(THD *thd, bool mark_flushed);
   void flush_unused(bool mark_flushed);

@@ -4,25 +4,17 @@
 
 /**
   @file
-  The core of the table cache: shards, free lists, the order of eviction and
-  the count. The core knows objects and the shares that own them, and nothing
-  else: no THD, no engine, no file. table_cache.cc makes it a cache of TABLEs,
+  The core of the table cache: free objects, the order of eviction, the count.
+  It knows objects and the shares that own them, and nothing else: no THD, no
+  engine, no file. table_cache.cc makes it a cache of TABLEs,
   unittest/sql/table_cache-t.cc tests it by itself.
 
-  In short: free objects lie in shards. A thread releases an object to the shard
-  of its CPU, and acquires the next one from there. One word in the share says
-  which shards may have a free object of the share. A release stamps the object
-  with the time, so evict() finds the object that was released longest ago on
-  the whole server. The usual hit writes no cache line that all CPUs write.
-
-  Objects
-  -------
   An object belongs to one share for life. From add() on it is counted, and it
-  is in exactly one of two states:
+  is in one of two states:
 
-  - used: it has a user (TABLE::in_use), and it is in no list of the core;
-  - free: it has no user, and it is in two lists of one shard: the list of its
-    share's free objects there (a Slot) and one of the shard's two LRU lists.
+  - used: it has a user (TABLE::in_use);
+  - free: it has no user, and it is in a slot of its share: the list of the
+    share's free objects in one place (table_cache_slot.h).
 
            add()      -----> used -- release() --> free
                               ^ ^                  | | |
@@ -30,247 +22,64 @@
      to be closed:            '---- evict() ---------' '-- purge() --> none
      forget() or release()
 
-  The caller closes an object after the object has left the count and the lists.
-  The caller holds no lock then.
+  A hit is one acquire() and one release(). Each locks one slot, as a rule the
+  same one, and writes to the slot and to the object, and to nothing that other
+  CPUs use. Hits leave the order of eviction alone.
 
-  Shards
-  ------
-  A thread releases an object to the shard of the CPU on which it runs. It
-  acquires the object of the share that was released there last: that object is
-  the warmest one in this CPU's cache. The thread may move to another CPU at any
-  moment. That costs warmth, never correctness: a shard is a place, and each
-  place has its own mutex. lock_own() and lock_any() say what a thread does if
-  another thread holds that mutex.
+  The order of eviction (table_cache_order.h) has one mutex for the server. Only
+  threads that open, close or evict objects take it, and release() in rare
+  cases. All free objects are linked in the order, and so are those that were
+  used since a thread looked for a victim. An object is linked where its last
+  release was when it was linked. A thread that looks for a victim meets the
+  objects in this order:
 
-  Hints
-  -----
-  A share has a word with one bit for each shard; see Table_cache_hints. A
-  thread changes the bit of a shard only while it holds that shard's mutex.
-  Whenever that mutex is free,
+  1. An object that is used leaves the order. Its next release() links it again.
+  2. An object that was released again since gets its new place in the order.
+  3. Otherwise it is the object that was released longest ago on the whole
+     server.
 
-      bit clear  =>  the share has no free object in this shard.
+  A thread pays for steps 1 and 2 at most once for each release.
 
-  acquire() gives up only after it has read the whole word as zero in one load.
-  At that moment no shard had a free object of this share. So a miss never
-  happens while an object is free somewhere, and a miss locks nothing.
+  Objects are evicted in this order, by what the thread that releases them says:
 
-  A thread that empties a slot clears the bit, with one exception: a thread that
-  takes the last object from the shard of its own CPU leaves the bit set. It
-  will bring the object back soon, so the usual pair of acquire and release
-  reads the word and never writes it. Such a bit is stale until then. A thread
-  that follows a stale bit and finds nothing clears it.
+  1. EVICT_FIRST, by the time of their release;
+  2. OLDEST, those that were opened ahead for users who are still to come: the
+     one released last goes first;
+  3. NEWEST, those that were used, by the time of their release.
 
-  So each of these takes two mutexes:
+  The caller closes an object after the object has left the count, the order and
+  its slot, and holds no lock then.
 
-  1. a hit in the shard of the thread's CPU (acquire, release);
-  2. a hit in another shard (acquire, release);
-  3. a miss (evict, release).
-
-  Order
-  -----
-  Every release stamps the object. The clock of the stamps is one that all CPUs
-  share (the time stamp counter, where there is one). Each LRU list of a shard
-  is in the order of its stamps.
-
-  Each shard publishes a bound: the stamp of its oldest object, or a lower stamp
-  whose object a thread has acquired since, or NONE. acquire() never writes a
-  bound. release() writes it only if it is higher than the object's stamp; it is
-  mostly NONE then. evict() reads all bounds and locks the shard with the lowest
-  one:
-
-  1. If that bound is the stamp of the shard's oldest object, this is the object
-     released longest ago on the whole server.
-  2. Otherwise evict() raises the bound to the stamp of the shard's oldest
-     object, and looks again.
-
-  The thread that releases an object says where it joins the order:
-
-  1. NEWEST: the object was used. It goes to the back of the list "lru". Its
-     stamp is the clock, with the two highest bits set.
-  2. EVICT_FIRST: the object goes to the back of the list "first". Its stamp is
-     the clock with both bits clear, so it is lower than all stamps in "lru". A
-     shard's oldest object is the front of "first", or the front of "lru" if
-     "first" is empty, so the bounds order both lists of all shards. Objects
-     in "first" are evicted in the order of their release, too: a user who uses
-     nothing but these has an LRU cache like everybody else.
-  3. OLDEST: the object was opened ahead, for users who are still to come. It
-     goes to the front of "lru". Its stamp has the highest bit set and the
-     second highest clear, and counts down: it is lower than the stamp of each
-     object that was released as OLDEST before, and lower than the stamp of
-     each object that was used. So of the objects opened ahead the last is
-     evicted first, and all of them before any object that somebody has used.
-
-  The count
-  ---------
-  "count" is the number of objects, used and free. add() raises it, and
-  release() only reads it. After each of them, the caller evicts one object if
-  the limit is exceeded. So no statement pays for more than it did itself. A
-  thread that lowers the limit evicts until the limit is kept. Once all threads
-  are at rest,
-
-      count <= limit, or no object is free,
-
-  because of this invariant: of the number of free objects and the number of
-  objects beyond the limit, the lesser is not more than the number of evictions
-  that threads still have to do.
-
-  1. add() raises the second number by one, and owes one eviction.
-  2. release() raises the first by one, and owes one eviction if the second is
-     not zero.
-  3. An eviction lowers both by one, and pays one debt.
-  4. evict() gives up if it reads that the limit is kept.
-  5. evict() gives up if it has read all bounds as NONE and the count has not
-     fallen meanwhile. Each shard was empty when evict() read its bound, so a
-     later release() brought every object that is free now. That release()
-     stores a bound before it reads the count. evict() reads the bound after the
-     count was raised or the limit lowered. All of this is sequentially
-     consistent. So that release() saw that the limit was exceeded, and owes an
-     eviction. It may have paid already, with an object from a shard whose bound
-     evict() had not read yet. Then the count has fallen, and evict() looks
-     again, unless an add() has raised the count again; that add() owes an
-     eviction, too.
-
-  An object leaves the count together with the lists, under the shard's mutex,
-  so the count is never less than the number of objects.
-
-  Flush
-  -----
-  The owner of a share marks it as flushed and then calls purge(), which takes
-  the mutex of every shard. release() reads the mark under its shard's mutex.
-  So either purge() finds the object, or release() sees the mark and returns
-  TO_BE_CLOSED, and its caller closes the object.
-
-  Locks
-  -----
-  A thread never holds the mutexes of two shards. It may take a shard's mutex
-  while it holds the owner's mutex of a share, not the other way round.
+  Locks: order_mutex, then the lock of one slot. The owner's mutex of a share
+  comes before these.
 */
 
 #include "my_global.h"
 #include "my_sys.h"
-#include "my_cpu.h"
 #include "mysql/psi/mysql_thread.h"
-#include "sql_plist.h"
 #include "table_cache_machine.h"
-#include <atomic>
+#include "table_cache_order.h"
+#include "table_cache_slot.h"
+#include <aligned.h>
 #include <new>
-
-
-/**
-  In which shards a share may have free objects.
-
-  The bit of a shard is written only by a thread that holds the shard's mutex.
-  Any thread reads the word at any time.
-*/
-
-class Table_cache_hints
-{
-  std::atomic<ulonglong> word;
-  static ulonglong bit(uint shard) { return 1ULL << shard; }
-
-public:
-  /** The most shards: the word has one bit for each. */
-  static constexpr uint MAX= 64;
-
-  void init() { word.store(0, std::memory_order_relaxed); }
-
-  /** All bits, as they were at one moment. */
-  ulonglong read() const { return word.load(std::memory_order_acquire); }
-
-  static bool has(ulonglong hints, uint shard) { return hints & bit(shard); }
-  /** Clear a bit in the caller's copy of the word: the caller was there. */
-  static void forget(ulonglong *hints, uint shard) { *hints&= ~bit(shard); }
-
-  /** The share has got a free object in this shard. */
-  void set(uint shard)
-  {
-    if (!(word.load(std::memory_order_relaxed) & bit(shard)))
-      word.fetch_or(bit(shard), std::memory_order_release);
-  }
-
-  /** The share has no free object in this shard. */
-  void clear(uint shard)
-  {
-    if (word.load(std::memory_order_relaxed) & bit(shard))
-      word.fetch_and(~bit(shard), std::memory_order_release);
-  }
-};
-
-
-/**
-  A share's part in the cache. Reserve share_size() bytes for it.
-
-  The first release of one of the share's objects to a shard makes the slot, no
-  earlier: most CPUs never use most shares. The shard cuts its slots from blocks
-  of its own, so CPUs of different shards do not write to the same cache line.
-*/
-
-template <class Object, class Links> struct Table_cache_share
-{
-  typedef I_P_List<Object, Links> Free_list;
-
-  /** The share in one shard. Threads that hold the shard's mutex write it. */
-  struct Slot
-  {
-    /** Needs the shard's mutex. Front: released last. */
-    Free_list free;
-    /**
-      Objects acquired here in this life of the share, and the clock of the
-      last release, 0 if there was none. reset_share() writes them, too: the
-      share has no object then, so no other thread writes them. Any thread reads
-      them.
-    */
-    std::atomic<ulonglong> hits, last_release;
-    /** Objects that joined and left the list, ever. Any thread reads them. */
-    std::atomic<uint32> joined, left;
-
-    /**
-      Number of free objects. It is exact if the caller holds the shard's mutex.
-      Otherwise changes by other threads may make it wrong, but it is not
-      negative.
-    */
-    uint32 elements() const
-    {
-      uint32 n= joined.load(std::memory_order_relaxed) -
-                left.load(std::memory_order_relaxed);
-      return (int32) n < 0 ? 0 : n;
-    }
-
-    /** Add one, with the shard's mutex: no atomic addition is needed. */
-    template <class T> static void count(std::atomic<T> &counter)
-    {
-      counter.store(counter.load(std::memory_order_relaxed) + 1,
-                    std::memory_order_relaxed);
-    }
-  };
-
-  Table_cache_hints hints;
-  /**
-    One for each shard, NULL at first. A thread sets it once, under the shard's
-    mutex; then it stays.
-  */
-  std::atomic<Slot*> slots[1];
-};
-
 
 /**
   The cache, for objects as described by A:
 
     A::Object, A::User         the cached objects, and their users
-    A::Share_links             I_P_List adapter: links of the list in a Slot
-    A::Lru_links               I_P_List adapter: links of a shard's LRU list
+    A::Share_links             I_P_List adapter: links of the list in a slot
+    A::Order_links             I_P_List adapter: links of the order
     A::share(Object*)          the share's part in this cache
+    A::state(Object*)          its Table_cache_state
     A::stamp(const Object*), A::set_stamp(Object*, ulonglong)
-                               the stamp of a free object
-    A::place(Object*)          a place for the shard of a free object, for
-                               check() in debug builds only
+                               valid while the object is free
     A::user(Object*)           the user, NULL if the object is free
     A::set_user(Object*, User*)
-    A::cpu(), A::now(), A::locked(), A::has_read_bound()
-                               see Table_cache_machine
+    A::cpu()                   see Table_cache_machine
+    A::locked()                a slot has been locked; tests count these
 
-  A limit is an object that converts to ulong. Each conversion is a load with
-  sequentially consistent order; see "The count".
+  A limit is an object that converts to ulong, and a mark one that converts to
+  bool. A time is a number that grows with time; its unit is the caller's.
 */
 
 template <class A> class Table_cache_core
@@ -278,17 +87,15 @@ template <class A> class Table_cache_core
 public:
   typedef typename A::Object Object;
   typedef typename A::User User;
-
-  static constexpr uint MAX_SHARDS= Table_cache_hints::MAX;
-  static constexpr uint MAX_CPUS= Table_cache_machine::MAX_CPUS;
-
   typedef Table_cache_share<Object, typename A::Share_links> Share;
   typedef typename Share::Slot Slot;
-  typedef typename Share::Free_list Free_list;
-  typedef I_P_List<Object, typename A::Lru_links, I_P_List_null_counter,
-                   I_P_List_fast_push_back<Object> > Lru_list;
+  typedef typename Slot::Free_list Free_list;
 
-  /** Where a released object joins the order of eviction. */
+  /** One bit of the hints is for the home. */
+  static constexpr uint MAX_SHARDS= 63;
+  static constexpr uint MAX_CPUS= Table_cache_machine::MAX_CPUS;
+
+  /** How a released object joins the order of eviction. */
   enum Order
   {
     NEWEST,                             /**< a user has used it */
@@ -296,780 +103,642 @@ public:
     EVICT_FIRST                         /**< before all others */
   };
 
-  /** The result of release(). */
-  enum Released
+  /** What the caller of release() has to close: see release(). */
+  struct Released
   {
-    IS_FREE,                            /**< cached; no longer the caller's */
-    IS_FREE_OVER_LIMIT,                 /**< cached; the caller must evict() */
-    TO_BE_CLOSED                        /**< not cached; the caller closes it */
+    Object *to_close;
+    bool evicted;
   };
 
 private:
-  /** Set in the stamp of each object but those released as EVICT_FIRST. */
-  static constexpr ulonglong ORDINARY= 1ULL << 63;
-  /** Set in the stamp of each of these but those released as OLDEST. */
-  static constexpr ulonglong WAS_USED= 1ULL << 62;
-  /** The bound of a shard without free objects. */
-  static constexpr ulonglong NONE= ~0ULL;
+  typedef Table_cache_order<Object, typename A::Order_links> Objects_by_time;
 
-  struct Block
-  {
-    static constexpr uint SLOTS= 100;
-    Block *next;
-    uint used;
-    Slot slots[SLOTS];
-  };
+  /** A stamp is the time of the release; its two highest bits are the order. */
+  static constexpr ulonglong EVICT_FIRST_KIND= 0, OLDEST_KIND= 1ULL << 62,
+                             NEWEST_KIND= 3ULL << 62, KIND= NEWEST_KIND;
+  /** Values of Table_cache_state::linked. LINKED_FIRST: in "first". */
+  static constexpr uchar LINKED= 1, LINKED_FIRST= 2;
+  /** How many objects a thread meets before it lets others take order_mutex. */
+  static constexpr uint SLICE= 128;
 
-  /** All methods but lock() and trylock() need the mutex. */
-  struct alignas(2 * CPU_LEVEL1_DCACHE_LINESIZE) Shard
-  {
-    /** Protects the whole shard, and what the @file comment says. */
-    mysql_mutex_t mutex;
-    /**
-      All free objects of the shard: those released as EVICT_FIRST, and the
-      others, which are evicted if "first" is empty. Front: the next to be
-      evicted.
-    */
-    Lru_list first, lru;
-    /** Clock of the last release: its stamp without the two highest bits. */
-    ulonglong last_stamp;
-    /** Objects acquired by threads of other shards. */
-    ulonglong remote_hits;
-    /** Objects evicted. */
-    ulonglong evictions;
-    /** Its index in shards, and its bit in hints. Never changes. */
-    uint number;
-    /** Memory for slots. */
-    Block *blocks;
-    /**
-      The shard's bound, an element of Table_cache_core::bounds. A thread holds
-      the mutex to write it. Threads that evict read it without the mutex.
-    */
-    std::atomic<ulonglong> *bound;
-
-    void lock() { mysql_mutex_lock(&mutex); A::locked(); }
-    /** @return true if locked */
-    bool trylock()
-    {
-      if (mysql_mutex_trylock(&mutex))
-        return false;
-      A::locked();
-      return true;
-    }
-    void unlock() { mysql_mutex_unlock(&mutex); }
-
-    Slot *slot(Share *share) const
-    { return share->slots[number].load(std::memory_order_relaxed); }
-
-    /** Take an object of this share, for a thread of this shard's CPU. */
-    Object *take(Share *share, User *user)
-    {
-      Slot *s= slot(share);
-      if (Object *object= s ? s->free.pop_front() : NULL)
-      {
-        taken(s, object, user);
-        return object;
-      }
-      share->hints.clear(number);
-      return NULL;
-    }
-
-    /** Take an object of this share, for a thread of another shard's CPU. */
-    Object *take_remote(Share *share, User *user)
-    {
-      Slot *s= slot(share);
-      Object *object= s ? s->free.pop_front() : NULL;
-      if (object)
-      {
-        taken(s, object, user);
-        remote_hits++;
-      }
-      if (!s || s->free.is_empty())
-        share->hints.clear(number);
-      return object;
-    }
-
-    /** Evict the oldest object: it leaves both lists. */
-    Object *take_oldest(User *user)
-    {
-      Object *object= oldest();
-      Share *share= A::share(object);
-      Slot *s= slot(share);
-      assert_free(object);
-      lru_of(object).remove(object);
-      s->free.remove(object);
-      Slot::count(s->left);
-      if (s->free.is_empty())
-        share->hints.clear(number);
-      raise_bound();
-      A::set_user(object, user);
-      evictions++;
-      return object;
-    }
-
-    /** Take all objects of this share out of both lists, and of the cache. */
-    uint take_all(Share *share, Free_list *out)
-    {
-      uint n= 0;
-      if (Slot *s= slot(share))
-      {
-        while (Object *object= s->free.pop_front())
-        {
-          lru_of(object).remove(object);
-          Slot::count(s->left);
-          out->push_front(object);
-          n++;
-        }
-      }
-      share->hints.clear(number);
-      return n;
-    }
-
-    /**
-      Put an object into both lists. Only a release as NEWEST counts as a use of
-      the share.
-
-      @param below  the next stamp of an object released as OLDEST; counts down
-    */
-    void put(Object *object, Share *share, Slot *s, ulonglong now, Order order,
-             std::atomic<ulonglong> *below)
-    {
-      /*
-        The clocks of two CPUs may differ a little, and another CPU may have
-        released to this shard before. That must not turn the order round
-        within the shard.
-      */
-      if (now <= last_stamp)
-        now= last_stamp + 1;
-      last_stamp= now;
-      DBUG_ASSERT(!(now & (ORDINARY | WAS_USED)));
-      Slot::count(s->joined);
-      A::set_user(object, NULL);
-      IF_DBUG(A::place(object)= number,);
-      s->free.push_front(object);
-      if (likely(order == NEWEST))
-      {
-        s->last_release.store(now, std::memory_order_relaxed);
-        now|= ORDINARY | WAS_USED;
-      }
-      else if (order == OLDEST)
-        now= below->fetch_sub(1, std::memory_order_relaxed);
-      A::set_stamp(object, now);
-      if (unlikely(order == OLDEST))
-        lru.push_front(object);
-      else
-        lru_of(object).push_back(object);
-      /* This object is the oldest, or the only one: else the bound is lower. */
-      if (unlikely(bound->load(std::memory_order_relaxed) > now))
-        bound->store(now);
-      share->hints.set(number);
-    }
-
-    /**
-      Set the bound to the stamp of the oldest object again.
-
-      @return that stamp, NONE if there is none
-    */
-    ulonglong raise_bound()
-    {
-      const Object *object= oldest();
-      ulonglong stamp= object ? A::stamp(object) : NONE;
-      if (bound->load(std::memory_order_relaxed) != stamp)
-        bound->store(stamp, std::memory_order_release);
-      return stamp;
-    }
-
-    /** Make the slot of a share that has none. @return NULL if out of memory */
-    Slot *make_slot(Share *share)
-    {
-      if (!blocks || blocks->used == Block::SLOTS)
-      {
-        Block *block= static_cast<Block*>(my_malloc(PSI_NOT_INSTRUMENTED,
-                                                    sizeof(Block), MYF(0)));
-        if (!block)
-          return NULL;
-        block->next= blocks;
-        block->used= 0;
-        blocks= block;
-      }
-      Slot *s= new (&blocks->slots[blocks->used++]) Slot;
-      s->free.empty();
-      s->hits.store(0, std::memory_order_relaxed);
-      s->last_release.store(0, std::memory_order_relaxed);
-      s->joined.store(0, std::memory_order_relaxed);
-      s->left.store(0, std::memory_order_relaxed);
-      share->slots[number].store(s, std::memory_order_release);
-      return s;
-    }
-
-  private:
-    /** The object to evict next, NULL if none is free. */
-    Object *oldest()
-    { return unlikely(!first.is_empty()) ? first.front() : lru.front(); }
-
-    /** The LRU list of a free object. */
-    Lru_list &lru_of(const Object *object)
-    { return likely(A::stamp(object) & ORDINARY) ? lru : first; }
-
-    void assert_free(Object *object __attribute__((unused))) const
-    {
-      DBUG_ASSERT(A::place(object) == number);
-      DBUG_ASSERT(!A::user(object));
-    }
-
-    /** Give an object that has left its slot to its user. */
-    void taken(Slot *s, Object *object, User *user)
-    {
-      assert_free(object);
-      lru_of(object).remove(object);
-      A::set_user(object, user);
-      Slot::count(s->hits);
-      Slot::count(s->left);
-    }
-  };
-
-  /** Unlocks a shard, which the caller has locked, at the end of a block. */
-  class Guard
-  {
-    Shard &shard;
-  public:
-    explicit Guard(Shard &s): shard(s) {}
-    ~Guard() { shard.unlock(); }
-    Guard(const Guard &)= delete;
-    void operator=(const Guard &)= delete;
-  };
+  /** The slots of a share's places are in a cache line each. */
+  struct alignas(CPU_LEVEL1_DCACHE_LINESIZE) Lone_slot: public Slot {};
 
   /** Read by everybody, written by init(). */
-  Shard *shards;
-  /**
-    A bound for each shard. They are apart from the shards, whose cache lines
-    every release writes, and close together, because evict() reads them all.
-  */
-  std::atomic<ulonglong> *bounds;
   uint n_shards;
-  bool one_cpu_each;
-  void *memory;
-  Shard *shard_of_cpu[MAX_CPUS];
-  /** The stamp of the next object that is released as OLDEST. */
-  std::atomic<ulonglong> below;
+  uchar shard_of_cpu[MAX_CPUS];
 
-  /** Number of objects. Opening and closing write it: it has its own line. */
-  alignas(2 * CPU_LEVEL1_DCACHE_LINESIZE) std::atomic<ulong> count;
-  char pad[2 * CPU_LEVEL1_DCACHE_LINESIZE - sizeof(std::atomic<ulong>)];
+  /** Protects what follows, and the links of the order in the objects. */
+  alignas(2 * CPU_LEVEL1_DCACHE_LINESIZE) mysql_mutex_t order_mutex;
+  Objects_by_time first, used;
+  /** Those released as OLDEST. Front: released last, the next to be evicted. */
+  I_P_List<Object, typename A::Order_links> ahead;
+  /** Number of objects, used and free. Any thread reads these three. */
+  std::atomic<ulong> count;
+  /** Number of objects in "first". */
+  std::atomic<ulong> n_first;
+  /** Number of objects evicted. */
+  std::atomic<ulonglong> evicted;
+
+  /** Objects that threads took from the places of other CPUs than their own. */
+  alignas(2 * CPU_LEVEL1_DCACHE_LINESIZE) std::atomic<ulonglong> remote;
 
 
-  /** The shard of this CPU. */
-  Shard &current() const { return *shard_of_cpu[A::cpu() % MAX_CPUS]; }
+  /** The place to which this thread releases an object of a share. */
+  uint own_place(Share *share) const
+  {
+    if (share->objects.load(std::memory_order_relaxed) <= 1)
+      return 0;
+    return 1 + shard_of_cpu[A::cpu() % MAX_CPUS];
+  }
 
-  uint next(uint i) const { return i + 1 == n_shards ? 0 : i + 1; }
+  static void lock(Slot *slot)
+  {
+    slot->lock.lock();
+    A::locked();
+  }
 
-  /*
-    What a thread does if another thread holds the mutex of its shard
-    -----------------------------------------------------------------
-    1. A shard serves several CPUs. The holder runs on one of the others and is
-       about to be done. So the thread waits for it, and the mutex spins first.
-    2. Each CPU has a shard of its own. The holder of this CPU's shard has most
-       likely been preempted, and runs again only after the threads that the
-       scheduler puts before it. So the thread uses any other shard that is not
-       busy, and waits only if all are busy. The holder of another CPU's shard
-       is running, as in case 1: its mutex is worth spinning for.
+  /** Lock the slot of an object that cannot be closed meanwhile. */
+  static Slot *lock_slot_of(Object *object)
+  {
+    Table_cache_state &state= A::state(object);
+    for (;;)
+    {
+      const uint place= state.place.load(std::memory_order_acquire);
+      Slot *slot= A::share(object)->slot(place);
+      lock(slot);
+      if (likely(place == state.place.load(std::memory_order_relaxed)))
+        return slot;
+      slot->lock.unlock();
+    }
+  }
+
+  /** Take an object out of its slot, which is locked, for this user. */
+  static void take(Object *object, Slot *slot, User *user)
+  {
+    Table_cache_state &state= A::state(object);
+    slot->lock.assert_locked();
+    DBUG_ASSERT(state.free && state.linked && !A::user(object));
+    slot->free.remove(object);
+    Slot::count(slot->elements, -1);
+    state.free= false;
+    A::set_user(object, user);
+  }
+
+  /** Put an object into its slot, which is locked. */
+  static void put(Object *object, Slot *slot, ulonglong stamp)
+  {
+    Table_cache_state &state= A::state(object);
+    slot->lock.assert_locked();
+    DBUG_ASSERT(!state.free && state.linked && A::user(object));
+    A::set_user(object, NULL);
+    A::set_stamp(object, stamp);
+    state.free= true;
+    slot->free.push_front(object);
+    Slot::count(slot->elements, 1);
+    if (likely(stamp >= NEWEST_KIND))
+      slot->last_release.store(stamp & ~KIND, std::memory_order_relaxed);
+    A::share(object)->set_hint(state.place.load(std::memory_order_relaxed));
+  }
+
+  /** Make the slot of a place that has none. @return NULL if out of memory */
+  static Slot *make_slot(Share *share, uint place)
+  {
+    Slot *slot= NULL;
+    if (void *memory= aligned_malloc(sizeof(Lone_slot),
+                                     CPU_LEVEL1_DCACHE_LINESIZE))
+    {
+      Slot *mine= new (memory) Lone_slot;
+      if (share->slots[place - 1].compare_exchange_strong(slot, mine))
+        slot= mine;
+      else
+        aligned_free(memory);
+      /* Either purge() finds the slot, or a release to it sees the mark. */
+      share->hints.fetch_or(0);
+    }
+    return slot;
+  }
+
+  /** Get an object from one place. A thread at home there leaves its hint. */
+  Object *acquire_from(Share *share, uint place, bool own, User *user,
+                       Slot *slot)
+  {
+    Object *object= slot->free.front();
+    if (likely(object != NULL))
+    {
+      take(object, slot, user);
+      Slot::count(slot->hits, 1);
+    }
+    if (!own || unlikely(!object))
+    {
+      if (slot->free.is_empty())
+        share->clear_hint(place);
+    }
+    slot->lock.unlock();
+    return object;
+  }
+
+  /**
+    Get an object from any place that has a hint.
+
+    Goes round twice for each reading of the hints. The first time it passes by
+    the slots that are locked, the second time it waits for them.
   */
-
-  /** Lock the shard of this CPU. @return false if another one should be tried */
-  bool lock_own(Shard &own) const
+  ATTRIBUTE_NOINLINE Object *acquire_anywhere(Share *share, User *user,
+                                              uint own)
   {
-    if (likely(own.trylock()))
-      return true;
-    if (one_cpu_each && n_shards > 1)
-      return false;
-    own.lock();
-    return true;
-  }
-
-  /** Lock the shard of this CPU, or another one if that is busy. */
-  Shard &lock_any() const
-  {
-    Shard &own= current();
-    return likely(lock_own(own)) ? own : lock_any_other(own);
-  }
-
-  ATTRIBUTE_NOINLINE Shard &lock_any_other(Shard &own) const
-  {
-    for (uint i= next(own.number); i != own.number; i= next(i))
+    const uint places= n_shards + 1;
+    while (ulonglong hints= share->hints.load(std::memory_order_acquire))
     {
-      if (shards[i].trylock())
-        return shards[i];
+      for (bool wait : { false, true })
+      {
+        uint place= own;
+        do
+        {
+          if (!(hints & Share::bit(place)))
+            continue;
+          Slot *slot= share->slot(place);
+          if (wait)
+            slot->lock.lock();
+          else if (!slot->lock.trylock())
+            continue;
+          A::locked();
+          if (Object *object= acquire_from(share, place, place == own, user,
+                                           slot))
+          {
+            if (own && place && place != own)
+              remote.fetch_add(1, std::memory_order_relaxed);
+            return object;
+          }
+          hints&= ~Share::bit(place);
+        } while ((place= place + 1 == places ? 0 : place + 1) != own);
+      }
     }
-    own.lock();
-    return own;
+    return NULL;
   }
 
-
-  /** Count one object less, unless the limit is not exceeded. */
-  template <class Limit> bool uncount_one_over(const Limit &limit)
+  /** Link an object in the order. Needs order_mutex, and a user or its slot. */
+  void link(Object *object, ulonglong stamp)
   {
-    ulong n= count.load();
-    do
+    mysql_mutex_assert_owner(&order_mutex);
+    A::state(object).linked= stamp & KIND ? LINKED : LINKED_FIRST;
+    if (likely(stamp >= NEWEST_KIND))
+      used.insert(object, stamp);
+    else if (stamp & KIND)
+      ahead.push_front(object);
+    else
     {
-      if (n <= limit)
-        return false;
-    } while (!count.compare_exchange_weak(n, n - 1));
-    return true;
-  }
-
-
-  template <class F> ulonglong sum(F part)
-  {
-    ulonglong total= 0;
-    for (uint i= 0; i < n_shards; i++)
-    {
-      shards[i].lock();
-      Guard guard(shards[i]);
-      total+= part(shards[i]);
+      first.insert(object, stamp);
+      n_first++;
     }
-    return total;
+  }
+
+  /** Undo link(), under the same locks. */
+  void unlink(Object *object)
+  {
+    mysql_mutex_assert_owner(&order_mutex);
+    if (A::state(object).linked)
+      Objects_by_time::remove(object);
+    if (unlikely(A::state(object).linked == LINKED_FIRST))
+      n_first--;
+    A::state(object).linked= 0;
+  }
+
+  /** An object leaves the cache; its user, or purge(), will close it. */
+  void uncount(Object *object)
+  {
+    unlink(object);
+    DBUG_ASSERT(count && A::share(object)->objects);
+    count.store(count.load(std::memory_order_relaxed) - 1,
+                std::memory_order_relaxed);
+    A::share(object)->objects.fetch_sub(1, std::memory_order_relaxed);
+  }
+
+  /** May an object with this stamp go, which is the next one of its kind? */
+  bool is_due(ulonglong stamp, ulonglong kind) const
+  {
+    return (stamp & KIND) == kind &&
+           (kind == OLDEST_KIND ||
+            (kind == NEWEST_KIND ? used : first).is_least(stamp));
+  }
+
+  /**
+    Meet objects until one is the object to evict; see the @file comment.
+
+    @param[in,out] budget  how many objects to meet
+    @return the object, taken; NULL if no object is free, or budget is 0
+  */
+  Object *next_victim(User *user, uint *budget)
+  {
+    for (; *budget; --*budget)
+    {
+      ulonglong kind;
+      Object *object;
+      if (unlikely((object= first.next()) != NULL))
+        kind= EVICT_FIRST_KIND;
+      else if (unlikely((object= ahead.front()) != NULL))
+        kind= OLDEST_KIND;
+      else if ((object= used.next()))
+        kind= NEWEST_KIND;
+      else
+        return NULL;
+      Slot *slot= lock_slot_of(object);
+      const bool is_free= A::state(object).free;
+      const ulonglong stamp= is_free ? A::stamp(object) : 0;
+      const bool victim= is_free && is_due(stamp, kind);
+      if (victim)
+      {
+        take(object, slot, user);
+        if (slot->free.is_empty())
+          A::share(object)->clear_hint(A::state(object).place);
+      }
+      unlink(object);
+      if (is_free && !victim)
+        link(object, stamp);
+      slot->lock.unlock();
+      if (victim)
+        return object;
+    }
+    return NULL;
+  }
+
+  /**
+    Evict one object if the limit is exceeded. May unlock order_mutex and lock
+    it again.
+
+    After the last thread that exceeded the limit has called this,
+
+        count <= limit, or no object is free,
+
+    because if it finds none, then all objects have left the order, and
+    release_slowly(), which brings them back, calls this.
+  */
+  template <class Limit> Object *evict_over(const Limit &limit, User *user)
+  {
+    while (unlikely(count.load(std::memory_order_relaxed) > limit))
+    {
+      uint budget= SLICE;
+      if (Object *object= next_victim(user, &budget))
+      {
+        uncount(object);
+        evicted.store(evicted.load(std::memory_order_relaxed) + 1,
+                      std::memory_order_relaxed);
+        return object;
+      }
+      if (budget)
+        return NULL;
+      mysql_mutex_unlock(&order_mutex);
+      mysql_mutex_lock(&order_mutex);
+    }
+    return NULL;
+  }
+
+  /** Release an object that has to be linked in the order, or closed. */
+  template <class Mark, class Limit> ATTRIBUTE_NOINLINE
+  Released release_slowly(Object *object, ulonglong stamp, const Mark &flushed,
+                          const Limit &limit)
+  {
+    User *user= A::user(object);
+    mysql_mutex_lock(&order_mutex);
+    Slot *slot= lock_slot_of(object);
+    const bool to_be_closed= flushed;
+    if (to_be_closed)
+      uncount(object);
+    else
+    {
+      unlink(object);
+      link(object, stamp);
+      put(object, slot, stamp);
+    }
+    slot->lock.unlock();
+    Object *victim= to_be_closed ? NULL : evict_over(limit, user);
+    mysql_mutex_unlock(&order_mutex);
+    return to_be_closed ? Released{ object, false } :
+                          Released{ victim, victim != NULL };
+  }
+
+  /** Give a used object another place, where it has a slot. */
+  ATTRIBUTE_NOINLINE Slot *move(Object *object, Share *share, uint place)
+  {
+    Slot *slot= share->slot(place);
+    if (unlikely(!slot) && !(slot= make_slot(share, place)))
+    {
+      slot= &share->home;
+      place= 0;
+    }
+    Slot *old= lock_slot_of(object);
+    DBUG_ASSERT(!A::state(object).free);
+    /* What this thread wrote with the old lock is visible with the new one. */
+    A::state(object).place.store((uchar) place, std::memory_order_release);
+    old->lock.unlock();
+    return slot;
   }
 
 public:
   /**
     Make an empty cache.
 
-    @param shards_arg        number of shards, 1 to MAX_SHARDS
-    @param map               shard of each of MAX_CPUS CPUs
-    @param one_cpu_each_arg  no two CPUs that exist have the same shard
-    @param key               instrumentation of the shards' mutexes
-    @return true if out of memory
+    @param shards_arg  number of shards, 1 to MAX_SHARDS
+    @param map         shard of each of MAX_CPUS CPUs
+    @param key         instrumentation of order_mutex
   */
-  bool init(uint shards_arg, const uchar *map, bool one_cpu_each_arg,
-            PSI_mutex_key key)
+  void init(uint shards_arg, const uchar *map, PSI_mutex_key key)
   {
     DBUG_ASSERT(shards_arg && shards_arg <= MAX_SHARDS);
     n_shards= shards_arg;
-    one_cpu_each= one_cpu_each_arg;
-    count= 0;
-    below= ORDINARY | (WAS_USED - 1);
-    /* The bounds fill whole cache lines of their own behind the shards. */
-    const size_t bounds_size= MY_ALIGN(n_shards * sizeof(*bounds),
-                                       alignof(Shard));
-    if (!(memory= my_malloc(PSI_NOT_INSTRUMENTED, n_shards * sizeof(Shard) +
-                            bounds_size + alignof(Shard), MYF(MY_WME))))
-      return true;
-    shards= reinterpret_cast<Shard*>
-      (MY_ALIGN(reinterpret_cast<size_t>(memory), alignof(Shard)));
-    bounds= reinterpret_cast<std::atomic<ulonglong>*>(shards + n_shards);
-    for (uint i= 0; i < n_shards; i++)
-    {
-      Shard *shard= new (&shards[i]) Shard;
-      mysql_mutex_init(key, &shard->mutex, MY_MUTEX_INIT_FAST);
-      shard->last_stamp= shard->remote_hits= shard->evictions= 0;
-      shard->blocks= NULL;
-      shard->number= i;
-      shard->bound= new (&bounds[i]) std::atomic<ulonglong>(NONE);
-    }
-    for (uint i= 0; i < MAX_CPUS; i++)
-      shard_of_cpu[i]= &shards[map[i]];
-    return false;
+    memcpy(shard_of_cpu, map, sizeof(shard_of_cpu));
+    mysql_mutex_init(key, &order_mutex, MY_MUTEX_INIT_FAST);
+    count= n_first= 0;
+    evicted= remote= 0;
   }
-
 
   /** Free an empty cache. No thread may use shares any more. */
   void destroy()
   {
     DBUG_ASSERT(count == 0);
-    for (uint i= 0; i < n_shards; i++)
-    {
-      DBUG_ASSERT(shards[i].first.is_empty());
-      DBUG_ASSERT(shards[i].lru.is_empty());
-      while (Block *block= shards[i].blocks)
-      {
-        shards[i].blocks= block->next;
-        my_free(block);
-      }
-      mysql_mutex_destroy(&shards[i].mutex);
-      shards[i].~Shard();
-    }
-    my_free(memory);
-    shards= NULL;
+    mysql_mutex_destroy(&order_mutex);
   }
-
 
   uint active_shards() const { return n_shards; }
   /** Number of objects, used and free. */
   ulong records() const { return count.load(std::memory_order_relaxed); }
-  /** Objects that threads took from other shards than their own. */
-  ulonglong remote_hits()
-  { return sum([](Shard &s) { return s.remote_hits; }); }
-  ulonglong evictions()
-  { return sum([](Shard &s) { return s.evictions; }); }
+  ulonglong evictions() const
+  { return evicted.load(std::memory_order_relaxed); }
+  ulonglong remote_hits() const
+  { return remote.load(std::memory_order_relaxed); }
 
-
+  /** The size of a share's part; it has to be aligned like Share. */
   static size_t share_size(uint n)
-  { return sizeof(Share) + (n - 1) * sizeof(std::atomic<Slot*>); }
+  {
+    return MY_ALIGN(offsetof(Share, slots) + n * sizeof(std::atomic<Slot*>),
+                    alignof(Share));
+  }
 
   /** Initialize a share, whose memory has been allocated. */
   void init_share(Share *share) const
   {
-    share->hints.init();
+    share->hints= 0;
+    share->objects= 0;
+    new (&share->home) Slot;
     for (uint i= 0; i < n_shards; i++)
       share->slots[i].store(NULL, std::memory_order_relaxed);
   }
 
-  /**
-    Begin a new life of a share, which has no object. Its slots remain.
-
-    Locks nothing: while there is no object, only readers of the counters use
-    the slots.
-  */
-  void reset_share(Share *share)
+  /** Free what belongs to a share, which has no object. */
+  void deinit_share(Share *share) const
   {
     for (uint i= 0; i < n_shards; i++)
-    {
-      if (Slot *slot= share->slots[i].load(std::memory_order_acquire))
-      {
-        slot->hits.store(0, std::memory_order_relaxed);
-        slot->last_release.store(0, std::memory_order_relaxed);
-      }
-    }
+      aligned_free(share->slots[i].load(std::memory_order_relaxed));
   }
 
   /**
-    Call f(const Slot &) for each slot of a share. The caller need not hold the
-    shard's mutex: f may read the counters only.
+    Call f(Slot &) for each slot of a share. The caller does not hold its lock:
+    f may read the counters only.
   */
   template <class F> void read_slots(Share *share, F f) const
   {
-    for (uint i= 0; i < n_shards; i++)
+    for (uint place= 0; place <= n_shards; place++)
     {
-      if (Slot *slot= share->slots[i].load(std::memory_order_acquire))
+      if (Slot *slot= share->slot(place))
         f(*slot);
     }
   }
 
-  /** The same, with the mutex of the slot's shard held. For debugging. */
-  template <class F> void each_slot(Share *share, F f)
+  /** The same, with the lock of each slot held. For debugging. */
+  template <class F> void each_slot(Share *share, F f) const
   {
-    for (uint i= 0; i < n_shards; i++)
-    {
-      if (Slot *slot= share->slots[i].load(std::memory_order_acquire))
-      {
-        shards[i].lock();
-        Guard guard(shards[i]);
-        f(*slot);
-      }
-    }
+    read_slots(share, [&f](Slot &slot) {
+      lock(&slot);
+      f(slot);
+      slot.lock.unlock();
+    });
+  }
+
+  /** Begin a new life of a share, which has no object. Its slots remain. */
+  void reset_share(Share *share) const
+  {
+    DBUG_ASSERT(!share->objects);
+    each_slot(share, [](Slot &slot) {
+      slot.hits.store(0, std::memory_order_relaxed);
+      slot.last_release.store(0, std::memory_order_relaxed);
+    });
   }
 
 
   /**
-    Count a new object, which has a user.
+    Add a new object, which has a user.
 
-    If the limit is exceeded then, the caller must evict() once.
-
-    @return number of objects before
+    @param now         time
+    @param limit       how many objects may be cached; may change meanwhile
+    @param[out] room   was there room for the object?
+    @return another object, which the caller has to close, or NULL
   */
-  ulong add() { return count.fetch_add(1); }
-
-
-  /** Count an object no more: it is in use, and the caller will close it. */
-  void forget()
+  template <class Limit>
+  Object *add(Object *object, ulonglong now, const Limit &limit, bool *room)
   {
-    ulong before __attribute__((unused))= count.fetch_sub(1);
-    DBUG_ASSERT(before);
+    Table_cache_state &state= A::state(object);
+    state.place.store(0, std::memory_order_relaxed);
+    state.free= false;
+    state.linked= 0;
+    mysql_mutex_lock(&order_mutex);
+    *room= count.load(std::memory_order_relaxed) < limit;
+    count.store(count.load(std::memory_order_relaxed) + 1,
+                std::memory_order_relaxed);
+    A::share(object)->objects.fetch_add(1, std::memory_order_relaxed);
+    link(object, NEWEST_KIND | now);
+    Object *victim= evict_over(limit, A::user(object));
+    mysql_mutex_unlock(&order_mutex);
+    return victim;
   }
 
+  /** Remove an object that is in use: the caller will close it. */
+  void forget(Object *object)
+  {
+    mysql_mutex_lock(&order_mutex);
+    DBUG_ASSERT(!A::state(object).free);
+    uncount(object);
+    mysql_mutex_unlock(&order_mutex);
+  }
 
   /**
     Get a free object of a share, and make it used.
 
-    @pre The memory of the share cannot go away.
+    The object is the one that was released last to the place of this thread's
+    CPU, if there is one.
 
+    @pre The memory of the share cannot go away.
     @return NULL if at one moment during the call the share had none
   */
   Object *acquire(Share *share, User *user)
   {
-    Shard &own= current();
-    const ulonglong hints= share->hints.read();
-    if (likely(Table_cache_hints::has(hints, own.number)) && lock_own(own))
+    const uint own= own_place(share);
+    const ulonglong hints= share->hints.load(std::memory_order_acquire);
+    if (likely(hints & Share::bit(own)))
     {
-      Guard guard(own);
-      if (Object *object= own.take(share, user))
-        return object;
+      Slot *slot= share->slot(own);
+      if (likely(slot->lock.trylock()))
+      {
+        A::locked();
+        if (Object *object= acquire_from(share, own, true, user, slot))
+          return object;
+      }
     }
     else if (!hints)
       return NULL;
     return acquire_anywhere(share, user, own);
   }
 
-private:
-  /**
-    Get a free object of a share from one of the shards that have a hint.
-
-    Goes round twice for each reading of the hints. The first time it passes by
-    the shards that are busy, the second time it waits for them.
-  */
-  ATTRIBUTE_NOINLINE Object *acquire_anywhere(Share *share, User *user,
-                                              Shard &own)
-  {
-    while (ulonglong hints= share->hints.read())
-    {
-      for (bool wait : { false, true })
-      {
-        uint i= own.number;
-        do
-        {
-          Shard &shard= shards[i];
-          if (!Table_cache_hints::has(hints, i))
-            continue;
-          if (wait)
-            shard.lock();
-          else if (!shard.trylock())
-            continue;
-          Guard guard(shard);
-          Object *object= &shard == &own ? shard.take(share, user) :
-                                           shard.take_remote(share, user);
-          if (object)
-            return object;
-          Table_cache_hints::forget(&hints, i);
-        } while ((i= next(i)) != own.number);
-      }
-    }
-    return NULL;
-  }
-
-public:
   /** Had the object been EVICT_FIRST, before the caller acquired it? */
   static bool was_evict_first(Object *object)
-  { return !(A::stamp(object) & ORDINARY); }
+  { return !(A::stamp(object) & KIND); }
 
   /**
-    Is there a free object that was released as EVICT_FIRST? Then evict() takes
-    that one.
-
-    Locks nothing, and reads one number for each shard. The answer is a guess: a
-    thread may have acquired the object of a bound since.
+    Is there a free object that was released as EVICT_FIRST? Then that one goes
+    next. The answer is a guess.
   */
-  bool has_evict_first() const
-  {
-    for (uint i= 0; i < n_shards; i++)
-    {
-      if (bounds[i].load(std::memory_order_relaxed) < ORDINARY)
-        return true;
-    }
-    return false;
-  }
-
+  bool has_evict_first() const { return n_first != 0; }
 
   /**
-    Give back an object.
+    Give back an object, which the caller uses.
 
-    @param object   the caller uses it
     @param order    when it is to be evicted
-    @param flushed  mark of the share, see "Flush"
-    @param limit    how many objects may be cached; may change meanwhile
+    @param now      time
+    @param flushed  mark of the share. Whoever sets it calls purge() then.
+                    Either purge() finds the object, or release() sees the mark
+    @param limit    as for add()
 
-    Unless the result is TO_BE_CLOSED, another thread may have acquired or
-    evicted the object when this returns. If the result is IS_FREE_OVER_LIMIT,
-    the caller must evict() once.
+    @return an object that the caller has to close, or NULL. It is not evicted,
+            and the one given back, if the share is flushed. Otherwise another
+            thread may have acquired or evicted the one given back
   */
   template <class Mark, class Limit>
-  Released release(Object *object, Order order, const Mark &flushed,
-                   const Limit &limit)
+  Released release(Object *object, Order order, ulonglong now,
+                   const Mark &flushed, const Limit &limit)
   {
     Share *share= A::share(object);
+    Table_cache_state &state= A::state(object);
+    DBUG_ASSERT(!(now & KIND));
+    const uint own= own_place(share);
+    Slot *slot= likely(own == state.place.load(std::memory_order_relaxed)) ?
+                share->slot(own) : move(object, share, own);
+    if (likely(order == NEWEST))
     {
-      Shard &shard= lock_any();
-      Guard guard(shard);
-      Slot *slot= shard.slot(share);
-      if (likely(!flushed) &&
-          (likely(slot != NULL) || (slot= shard.make_slot(share))))
+      now|= NEWEST_KIND;
+      lock(slot);
+      if (likely(state.linked && !flushed))
       {
-        shard.put(object, share, slot, A::now(), order, &below);
-        share= NULL;
+        put(object, slot, now);
+        slot->lock.unlock();
+        return Released{ NULL, false };
       }
+      slot->lock.unlock();
     }
-    if (unlikely(share != NULL))
-    {
-      forget();
-      return TO_BE_CLOSED;
-    }
-    /*
-      put() stores a bound before this reads the count. That order settles
-      whether another thread that evicts has seen our object, so no mutex is
-      needed; see "The count".
-    */
-    return count.load() > limit ? IS_FREE_OVER_LIMIT : IS_FREE;
+    else
+      now|= order == OLDEST ? OLDEST_KIND : EVICT_FIRST_KIND;
+    return release_slowly(object, now, flushed, limit);
   }
-
 
   /**
     Take the object that was released longest ago, if the limit is exceeded.
 
-    The object has the caller as its user, and is not counted any more. The
-    caller closes it. Reads the bounds of all shards. Locks one shard, and one
-    more for each bound that is too low.
-
-    @return NULL if the limit is not exceeded, or no object is free
+    @return the object. It has the caller as its user, who closes it. NULL if
+            the limit is not exceeded, or no object is free
   */
   template <class Limit> Object *evict(User *user, const Limit &limit)
   {
-    /*
-      A bound may be too low, and another thread may acquire the oldest object
-      after we have read its bound and before we have locked its shard. Then
-      look again. In each of these rounds other threads got what they wanted.
-      After some of them, the oldest object of a shard will do.
-    */
-    for (uint tries= 3 * n_shards; ; )
-    {
-      const ulong before= count.load();
-      if (before <= limit)
-        return NULL;
-      ulonglong least= NONE, second= NONE;
-      uint where= 0;
-      for (uint i= 0; i < n_shards; i++)
-      {
-        ulonglong stamp= bounds[i].load();
-        A::has_read_bound(i);
-        if (stamp < least)
-        {
-          second= least;
-          least= stamp;
-          where= i;
-        }
-        else if (stamp < second)
-          second= stamp;
-      }
-      if (least == NONE)
-      {
-        /* A thread that evicted since may have left us one; see "The count" */
-        if (count.load() < before)
-          continue;
-        return NULL;
-      }
-
-      Shard &shard= shards[where];
-      shard.lock();
-      Guard guard(shard);
-      least= shard.raise_bound();
-      if (least != NONE && (least <= second || !tries))
-        return uncount_one_over(limit) ? shard.take_oldest(user) : NULL;
-      if (tries)
-        tries--;
-    }
+    mysql_mutex_lock(&order_mutex);
+    Object *object= evict_over(limit, user);
+    mysql_mutex_unlock(&order_mutex);
+    return object;
   }
-
 
   /**
     Remove all free objects of a share.
 
     @param flushed   true: the mark that release() reads has been set, so go to
-                     every shard. false: go only to shards that have a hint.
-    @param[out] out  where to put them. They have no user and are not counted.
+                     every slot. false: go only to those that have a hint
+    @param[out] out  where to put them. They have no user
   */
   void purge(Share *share, bool flushed, Free_list *out)
   {
-    const ulonglong hints= share->hints.read();
-    for (uint i= 0; i < n_shards; i++)
+    const ulonglong hints= share->hints.fetch_or(0);
+    for (uint place= 0; place <= n_shards; place++)
     {
-      if (!flushed && !Table_cache_hints::has(hints, i))
+      Slot *slot= share->slot(place);
+      if (!slot || !(flushed || hints & Share::bit(place)))
         continue;
-      shards[i].lock();
-      Guard guard(shards[i]);
-      if (uint n= shards[i].take_all(share, out))
-        count.fetch_sub(n);
+      lock(slot);
+      while (Object *object= slot->free.front())
+      {
+        take(object, slot, NULL);
+        out->push_front(object);
+      }
+      share->clear_hint(place);
+      slot->lock.unlock();
     }
+    if (out->is_empty())
+      return;
+    mysql_mutex_lock(&order_mutex);
+    typename Free_list::Iterator it(*out);
+    while (Object *object= it++)
+      uncount(object);
+    mysql_mutex_unlock(&order_mutex);
   }
-
 
   /**
-    Verify what must hold whenever a shard's mutex is free.
+    Verify what must hold while order_mutex and the locks of all slots are free.
 
-    1. Every free object is in the LRU list of one shard that its stamp says,
-       and in the slot of its share there. It has no user, and it knows its
-       place.
-    2. Slots and LRU lists hold the same number of objects.
-    3. The hint of a share with free objects is set.
-    4. The stamps ascend, and the bound is not more than the least one.
+    1. Each object in the order is linked.
+    2. If it is free, it is in the list of its slot, which is as long as it
+       says; it has no user, and its share has a hint.
 
-    The function locks one shard at a time, and walks all its lists. For
-    debugging and tests.
+    For debugging and tests: walks through all lists.
 
+    @param[out] n_free  number of free objects in the order
     @return NULL, or what is wrong
   */
-  const char *check()
+  const char *check(ulong *n_free)
   {
-    for (uint i= 0; i < n_shards; i++)
-    {
-      shards[i].lock();
-      Guard guard(shards[i]);
-      if (const char *wrong= check(shards[i]))
-        return wrong;
-    }
-    return NULL;
-  }
-
-private:
-  const char *check(Shard &shard)
-  {
-    ulonglong least= NONE;
-    size_t in_lru= 0, in_slots= 0;
-
-    for (Lru_list *list : { &shard.lru, &shard.first })
-    {
-      ulonglong stamp= 0;
-      typename Lru_list::Iterator it(*list);
-      while (Object *object= it++)
+    const char *wrong= NULL;
+    ulong n= 0;
+    *n_free= 0;
+    auto check_object= [&](Object *object) {
+      Slot *slot= lock_slot_of(object);
+      const Table_cache_state &state= A::state(object);
+      n++;
+      if (!state.linked)
+        wrong= "an object in the order is not linked";
+      if (state.free)
       {
+        uint elements= 0;
+        ++*n_free;
         if (A::user(object))
-          return "an object in an LRU list has a user";
-        if (IF_DBUG(A::place(object) != shard.number, false))
-          return "an object in an LRU list belongs to another shard";
-        if (!(A::stamp(object) & ORDINARY) != (list == &shard.first))
-          return "an object is in the other LRU list of its shard";
-        if (A::stamp(object) < stamp)
-          return "an LRU list is not sorted";
-        stamp= A::stamp(object);
-        set_if_smaller(least, stamp);
-        if (!Table_cache_hints::has(A::share(object)->hints.read(),
-                                    shard.number))
-          return "a hint is clear though there is a free object";
-        in_lru++;
-      }
-      if (stamp > (list == &shard.lru ? ORDINARY | WAS_USED : 0) +
-                  shard.last_stamp)
-        return "a stamp is later than the last release";
-    }
-    if (*shard.bound > least)
-      return "a shard publishes more than the stamp of its oldest object";
-
-    for (Block *block= shard.blocks; block; block= block->next)
-    {
-      for (uint j= 0; j < block->used; j++)
-      {
-        Slot *slot= &block->slots[j];
-        uint in_slot= 0;
-        typename Free_list::Iterator slot_it(slot->free);
-        while (Object *object= slot_it++)
+          wrong= "a free object has a user";
+        if (!(A::share(object)->hints & Share::bit(state.place)))
+          wrong= "a hint is clear though there is a free object";
+        if (**A::Share_links::prev_ptr(object) != object)
+          wrong= "a free object is in no list";
+        if (object == slot->free.front())
         {
-          if (A::user(object))
-            return "an object in a share's free list has a user";
-          if (IF_DBUG(A::place(object) != shard.number, false))
-            return "an object in a share's free list is of another shard";
-          if (shard.slot(A::share(object)) != slot)
-            return "an object is in the free list of another share";
-          in_slot++;
+          typename Free_list::Iterator it(slot->free);
+          while (it++)
+            elements++;
+          if (elements != slot->elements)
+            wrong= "a slot has another length than it says";
         }
-        if (in_slot != slot->elements())
-          return "a free list has another length than it says";
-        in_slots+= in_slot;
       }
-    }
-    /*
-      The share of each object in the LRU lists has a slot here. If the numbers
-      agree, each object in a slot is in an LRU list: an object has one pair of
-      links for its slot, and one for its LRU list.
-    */
-    return in_slots == in_lru ? NULL :
-           "an object is in only one of the two lists of a shard";
+      slot->lock.unlock();
+    };
+    mysql_mutex_lock(&order_mutex);
+    first.each(check_object);
+    used.each(check_object);
+    typename I_P_List<Object, typename A::Order_links>::Iterator it(ahead);
+    while (Object *object= it++)
+      check_object(object);
+    if (n > count)
+      wrong= "more objects are in the order than are counted";
+    mysql_mutex_unlock(&order_mutex);
+    return wrong;
   }
 };
 

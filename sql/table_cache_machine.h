@@ -4,8 +4,8 @@
 
 /**
   @file
-  The table cache's view of the machine: on which CPU a thread runs, which shard
-  each CPU uses, and a clock that all CPUs share.
+  The table cache's view of the machine: on which CPU a thread runs, and which
+  shard each CPU uses.
 
   table_cache_core.h takes these as template parameters, so that a test can put
   its own in their place.
@@ -13,7 +13,6 @@
 
 #include "my_global.h"
 #include "my_sys.h"
-#include <my_rdtsc.h>
 #include <atomic>
 
 #ifdef __linux__
@@ -56,20 +55,8 @@ struct Table_cache_machine
 #endif
   }
 
-  /** A clock that all CPUs share. It has no unit. */
-  static ulonglong now()
-  {
-#if MY_TIMER_ROUTINE_CYCLES
-    return my_timer_cycles();
-#else
-    return my_interval_timer();
-#endif
-  }
-
-  /** The core has locked the mutex of a shard. A test counts these. */
+  /** The core has locked a slot. A test counts these. */
   static void locked() {}
-  /** evict() has read the bound of a shard. A test goes on from here. */
-  static void has_read_bound(uint) {}
 
   /**
     Deal out CPUs to shards.
@@ -80,19 +67,17 @@ struct Table_cache_machine
     2. The CPUs that the process may get later, when it is given a larger set or
        a CPU is plugged in: the shards get them in turn.
 
-    @param max_shards         upper bound
-    @param usable             may this process use this CPU now?
-    @param cpus               how many of these there are
-    @param[out] map           shard of each of MAX_CPUS CPUs
-    @param[out] one_cpu_each  no two usable CPUs have the same shard
+    @param max_shards  upper bound
+    @param usable      may this process use this CPU now?
+    @param cpus        how many of these there are
+    @param[out] map    shard of each of MAX_CPUS CPUs
     @return number of shards
   */
   template <class Usable>
   static uint deal_out(uint max_shards, const Usable &usable, uint cpus,
-                       uchar *map, bool *one_cpu_each)
+                       uchar *map)
   {
     const uint n= MY_MIN(max_shards, cpus);
-    *one_cpu_each= n == cpus;
     for (uint cpu_no= 0, seen= 0; cpu_no < MAX_CPUS; cpu_no++)
     {
       if (usable(cpu_no) && seen < cpus)
@@ -104,18 +89,47 @@ struct Table_cache_machine
   }
 
   /** deal_out() with the CPUs of this machine that this process may use. */
-  static uint map_cpus(uint max_shards, uchar *map, bool *one_cpu_each)
+  static uint map_cpus(uint max_shards, uchar *map)
   {
 #ifdef __linux__
     cpu_set_t set;
     if (!sched_getaffinity(0, sizeof(set), &set))
       return deal_out(max_shards, [&](uint cpu_no) {
                         return cpu_no < CPU_SETSIZE && CPU_ISSET(cpu_no, &set);
-                      }, CPU_COUNT(&set), map, one_cpu_each);
+                      }, CPU_COUNT(&set), map);
 #endif
     const uint cpus= MY_MAX(my_getncpus(), 1);
     return deal_out(max_shards, [&](uint cpu_no) { return cpu_no < cpus; },
-                    cpus, map, one_cpu_each);
+                    cpus, map);
+  }
+};
+
+
+/**
+  The time of a release, without reading a clock: the start of the statement, or
+  a time that is at most RESOLUTION before the start of the newest statement
+  that has released an object. So what a long statement releases is as new as
+  what others release at that time. All times are in the same unit.
+*/
+
+class Table_cache_clock
+{
+  /** Every release reads this, and one in RESOLUTION writes it. */
+  std::atomic<ulonglong> recent;
+
+public:
+  /** In microseconds, if that is the unit. */
+  static constexpr ulonglong RESOLUTION= 1 << 16;
+
+  Table_cache_clock(): recent(0) {}
+
+  /** @param statement  when the caller's statement began */
+  ulonglong at(ulonglong statement)
+  {
+    const ulonglong last= recent.load(std::memory_order_relaxed);
+    if (unlikely(statement > last + RESOLUTION))
+      recent.store(statement, std::memory_order_relaxed);
+    return MY_MAX(statement, last);
   }
 };
 

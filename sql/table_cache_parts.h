@@ -19,11 +19,12 @@ struct TDC_element;
 /** TABLEs that have left the table cache; linked like free ones. */
 typedef I_P_List<TABLE, TABLE_share> Table_list;
 
-bool tc_init();
+void tc_init();
 void tc_deinit();
 
 size_t tc_part_size();
 void tc_init_part(TDC_element *element);
+void tc_deinit_part(TDC_element *element);
 void tc_reset_part(TDC_element *element);
 void tc_assert_no_free(TDC_element *element);
 

@@ -164,6 +164,7 @@ static void element_destructor(uchar *memory)
   TDC_element *element= reinterpret_cast<TDC_element*>(memory +
                                                        LF_HASH_OVERHEAD);
   assert_clean(element);
+  tc_deinit_part(element);
   mysql_cond_destroy(&element->COND_release);
   mysql_mutex_destroy(&element->LOCK_table_share);
 }
@@ -916,8 +917,7 @@ bool tdc_init()
   mysql_mutex_register("sql", tdc_mutexes, array_elements(tdc_mutexes));
   mysql_cond_register("sql", tdc_conds, array_elements(tdc_conds));
 #endif
-  if (tc_init())
-    DBUG_RETURN(true);
+  tc_init();
   mysql_mutex_init(key_LOCK_unused_shares, &LOCK_unused_shares,
                    MY_MUTEX_INIT_FAST);
   lf_hash_init(&tdc_hash, (uint) (sizeof(TDC_element) + tc_part_size()),
@@ -944,9 +944,9 @@ void tdc_start_shutdown()
   {
     tc_size= 0;
     tdc_size= 0;
-    /* Either the purge finds what others release, or they see the new limit. */
-    std::atomic_thread_fence(std::memory_order_seq_cst);
     purge_tables();
+    /* From now on, a thread that releases a TABLE closes it. */
+    tc_trim();
   }
   DBUG_VOID_RETURN;
 }

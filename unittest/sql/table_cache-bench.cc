@@ -35,10 +35,12 @@
 #include <thread>
 #include <vector>
 
-struct Test_user { ulonglong number; };
+struct Test_user { ulonglong number, statement; };
 
 typedef Test_access<Table_cache_machine> Access;
 typedef Table_cache_core<Access> Core;
+typedef I_P_List<Test_object, Access::Order_links, I_P_List_null_counter,
+                 I_P_List_fast_push_back<Test_object> > Lru_list;
 
 static const uint INSTANCES= 8;                 /* default of both designs */
 static const ulong LIMIT= 100000;
@@ -54,8 +56,7 @@ struct Test_share
 {
   std::atomic<bool> flushed;
   /* In the core: on a line of its own, like behind the padding of TDC_element */
-  alignas(64) char part[sizeof(Core::Share) +
-                        (INSTANCES - 1) * sizeof(std::atomic<Core::Slot*>)];
+  alignas(64) char part[2 * sizeof(Core::Share)];
   Instance_list free[INSTANCES];                /* in the model */
 
   Core::Share *core_part() { return reinterpret_cast<Core::Share*>(part); }
@@ -77,7 +78,7 @@ class Instances
   struct alignas(64) Instance
   {
     mysql_mutex_t mutex;
-    Core::Lru_list lru;
+    Lru_list lru;
     ulong records;
     uint waits, nowaits;
   };
@@ -131,8 +132,8 @@ public:
 
   void add(Test_object *object, Test_user *user)
   {
-    object->place= user->number % active.load(std::memory_order_relaxed);
-    Instance &i= instances[object->place];
+    object->number= user->number % active.load(std::memory_order_relaxed);
+    Instance &i= instances[object->number];
     mysql_mutex_lock(&i.mutex);
     i.records++;
     mysql_mutex_unlock(&i.mutex);
@@ -140,12 +141,12 @@ public:
 
   void release(Test_object *object)
   {
-    Instance &i= instances[object->place];
+    Instance &i= instances[object->number];
     mysql_mutex_lock(&i.mutex);
     if (object->share->flushed || i.records > LIMIT)
       abort();
     object->user= NULL;
-    object->share->free[object->place].list.push_front(object);
+    object->share->free[object->number].list.push_front(object);
     i.lru.push_back(object);
     mysql_mutex_unlock(&i.mutex);
   }
@@ -157,14 +158,12 @@ public:
 class Shards
 {
   Core core;
+  Table_cache_clock clock;
 public:
   Shards()
   {
     uchar map[Core::MAX_CPUS];
-    bool one_cpu_each;
-    uint shards= Table_cache_machine::map_cpus(INSTANCES, map, &one_cpu_each);
-    if (core.init(shards, map, one_cpu_each, 0))
-      abort();
+    core.init(Table_cache_machine::map_cpus(INSTANCES, map), map, 0);
   }
   void init(Test_share *share)
   {
@@ -176,17 +175,23 @@ public:
   {
     Core::Free_list list;
     core.purge(share->core_part(), true, &list);
+    core.deinit_share(share->core_part());
   }
   ~Shards() { core.destroy(); }
 
   uint active_parts() const { return core.active_shards(); }
   Test_object *acquire(Test_share *share, Test_user *user)
   { return core.acquire(share->core_part(), user); }
-  void add(Test_object *, Test_user *) { core.add(); }
+  void add(Test_object *object, Test_user *)
+  {
+    bool room;
+    if (core.add(object, 0, LIMIT, &room))
+      abort();
+  }
   void release(Test_object *object)
   {
-    if (core.release(object, Core::NEWEST, object->share->flushed, LIMIT) !=
-        Core::IS_FREE)
+    if (core.release(object, Core::NEWEST, clock.at(object->user->statement),
+                     object->share->flushed, LIMIT).to_close)
       abort();
   }
 };
@@ -221,6 +226,7 @@ static Result measure(Cache *cache, std::vector<Test_share> &shares,
       my_thread_init();
       Test_user user;
       user.number= number;
+      user.statement= 0;
       ulonglong n= 0;
       size_t at= shares.size() * number / threads;
       ready++;
@@ -231,6 +237,7 @@ static Result measure(Cache *cache, std::vector<Test_share> &shares,
         for (uint i= 0; i < 100; i++)
         {
           Test_share *share= &shares[at];
+          user.statement+= 10;              /* microseconds, as in a server */
           if (++at == shares.size())
             at= 0;
           Test_object *object= cache->acquire(share, &user);

@@ -35,9 +35,7 @@ static ulonglong sim_clock;
 struct Sim_machine
 {
   static uint cpu() { return 0; }
-  static ulonglong now() { return ++sim_clock; }
   static void locked() {}
-  static void has_read_bound(uint) {}
 };
 
 typedef Test_access<Sim_machine> Access;
@@ -63,11 +61,11 @@ struct Core_cache
     shares(tables), limit(limit_arg), twice(policy == TWICE)
   {
     static uchar map[Core::MAX_CPUS];
-    if (core.init(1, map, true, 0))
-      abort();
+    core.init(1, map, 0);
     for (Test_share &share : shares)
     {
-      share.part= (Core::Share*) malloc(Core::share_size(1));
+      share.part= (Core::Share*) aligned_malloc(Core::share_size(1),
+                                                alignof(Core::Share));
       core.init_share(share.part);
     }
   }
@@ -78,7 +76,10 @@ struct Core_cache
     while (Test_object *object= core.evict(&user, limit))
       delete object;
     for (Test_share &share : shares)
-      free(share.part);
+    {
+      core.deinit_share(share.part);
+      aligned_free(share.part);
+    }
     core.destroy();
   }
 
@@ -92,14 +93,14 @@ struct Core_cache
       object= new Test_object();
       object->share= &shares[table];
       object->user= &user;
-      if (core.add() >= limit)
-        delete core.evict(&user, limit);
+      bool room;
+      delete core.add(object, sim_clock, limit, &room);
     }
     object->uses++;
     const bool flushed= false;
     core.release(object, twice && object->uses == 1 ? Core::EVICT_FIRST :
                                                       Core::NEWEST,
-                 flushed, limit);
+                 ++sim_clock, flushed, limit);
     return miss;
   }
 };

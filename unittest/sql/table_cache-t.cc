@@ -20,7 +20,6 @@
 #include "tap.h"
 #include "table_cache_objects.h"
 
-#include <functional>
 #include <list>
 #include <set>
 #include <thread>
@@ -29,25 +28,13 @@
 /* The test says on which CPU a thread runs. The clock has no ties. */
 static thread_local uint test_cpu;
 static std::atomic<ulonglong> test_clock(1);
-/* Mutexes of shards that this thread has locked. */
+/* Slots that this thread has locked. */
 static thread_local ulonglong test_locked;
-/* A function for evict() to call when it has read the first bound. */
-static std::function<void()> test_meanwhile;
 
 struct Test_machine
 {
   static uint cpu() { return test_cpu; }
-  static ulonglong now() { return test_clock.fetch_add(1); }
   static void locked() { test_locked++; }
-  static void has_read_bound(uint i)
-  {
-    if (i == 0 && test_meanwhile)
-    {
-      std::function<void()> f;
-      f.swap(test_meanwhile);
-      f();
-    }
-  }
 };
 
 typedef Test_access<Test_machine> Access;
@@ -92,22 +79,23 @@ struct Fixture
   std::vector<Test_share*> shares;
   std::atomic<ulong> limit;
   std::atomic<ulong> live;
+  /** Other threads use the cache. */
+  std::atomic<bool> busy;
   uchar map[Core::MAX_CPUS];
 
-  Fixture(uint shards, uint n_shares, ulong limit_arg,
-          bool one_cpu_each= true):
-    shares(n_shares), limit(limit_arg), live(0)
+  Fixture(uint shards, uint n_shares, ulong limit_arg):
+    shares(n_shares), limit(limit_arg), live(0), busy(false)
   {
     for (uint i= 0; i < Core::MAX_CPUS; i++)
       map[i]= (uchar) (i % shards);
-    if (core.init(shards, map, one_cpu_each, 0))
-      abort();
+    core.init(shards, map, 0);
     for (Test_share *&share : shares)
     {
       share= new Test_share;
       share->refs= 0;
       share->flushed= false;
-      share->part= (Core::Share*) malloc(Core::share_size(shards));
+      share->part= (Core::Share*) aligned_malloc(Core::share_size(shards),
+                                                 alignof(Core::Share));
       core.init_share(share->part);
       mysql_mutex_init(0, &share->mutex, MY_MUTEX_INIT_FAST);
     }
@@ -121,7 +109,8 @@ struct Fixture
     for (Test_share *share : shares)
     {
       mysql_mutex_destroy(&share->mutex);
-      free(share->part);
+      core.deinit_share(share->part);
+      aligned_free(share->part);
       delete share;
     }
     core.destroy();
@@ -151,44 +140,56 @@ struct Fixture
   Test_object *acquire(uint share)
   { return core.acquire(shares[share]->part, &user); }
 
-  Test_object *open(uint share)
+  /** Open an object. The caller closes the victim. */
+  Test_object *make(uint share, Test_object **victim)
   {
     Test_object *object= new Test_object;
     object->share= shares[share];
     object->user= &user;
-    object->place= object->number= 0;
+    object->number= 0;
     object->uses= 0;
+    bool room;
     mysql_mutex_lock(&shares[share]->mutex);
     shares[share]->refs++;
     mysql_mutex_unlock(&shares[share]->mutex);
     live++;
-    core.add();
+    *victim= core.add(object, test_clock++, limit, &room);
     return object;
   }
 
-  /** Evict one, like a statement that opens or releases. */
-  bool evict_one()
+  /** Open an object, and evict one if there are too many now. */
+  Test_object *open(uint share, bool *evicted= NULL)
   {
-    Test_object *object= core.evict(&user, limit);
-    if (object)
-      close(object);
-    return object != NULL;
+    Test_object *victim, *object= make(share, &victim);
+    if (evicted)
+      *evicted= victim != NULL;
+    if (victim)
+      close(victim);
+    return object;
   }
 
   /** Release and evict like the server does. Return true if it was closed. */
   bool release(Test_object *object, Core::Order order= Core::NEWEST)
   {
-    switch (core.release(object, order, object->share->flushed, limit)) {
-    case Core::IS_FREE:
-      return false;
-    case Core::IS_FREE_OVER_LIMIT:
-      evict_one();
-      return false;
-    case Core::TO_BE_CLOSED:
-      break;
-    }
-    close(object);
-    return true;
+    Core::Released released= core.release(object, order, test_clock++,
+                                          object->share->flushed, limit);
+    if (released.to_close)
+      close(released.to_close);
+    return released.to_close && !released.evicted;
+  }
+
+  /** @return NULL, or what is wrong in the cache */
+  const char *check()
+  {
+    ulong in_order, in_slots= 0;
+    const char *wrong= core.check(&in_order);
+    for (Test_share *share : shares)
+      core.each_slot(share->part, [&](const Core::Slot &slot) {
+        in_slots+= slot.elements;
+      });
+    if (!wrong && in_order != in_slots && !busy)
+      wrong= "a free object is not in the order";
+    return wrong;
   }
 
   /** Close all free objects of a share; return how many. */
@@ -205,9 +206,9 @@ struct Fixture
     return n;
   }
 
-  ulonglong hints(uint share) { return shares[share]->part->hints.read(); }
+  ulonglong hints(uint share) { return shares[share]->part->hints; }
 
-  /** How many mutexes of shards f() locks. */
+  /** How many slots f() locks. */
   template <class F> static ulonglong locks(F f)
   {
     ulonglong before= test_locked;
@@ -243,72 +244,78 @@ static void a_cpu_gets_back_what_it_released_last()
 
 static void no_miss_while_one_is_free()
 {
-  Fixture f(64, 2, 100);
+  Fixture f(Core::MAX_SHARDS, 2, 100);
   Test_object *object= f.open(0);
   bool right= true;
-  for (uint from= 0; from < 64; from++)
-  {
-    for (uint to= 0; to < 64; to++)
+  auto everywhere= [&]() {
+    for (uint from= 0; from < Core::MAX_SHARDS; from++)
     {
-      test_cpu= from;
-      f.release(object);
-      test_cpu= to;
-      right&= f.acquire(0) == object && !f.acquire(0) && !f.acquire(1);
+      for (uint to= 0; to < Core::MAX_SHARDS; to++)
+      {
+        test_cpu= from;
+        f.release(object);
+        test_cpu= to;
+        right&= f.acquire(0) == object && !f.acquire(0) && !f.acquire(1);
+      }
     }
-  }
-  ok(right, "no miss while one is free in any shard");
-  ok(f.core.records() == 1, "one object served them all");
-  ok(f.core.remote_hits() == 64 * 63, "hits from another shard are counted");
-  ok(f.hints(0) == 0, "who finds nothing clears the hints");
+  };
+  everywhere();
+  ok(right, "no miss while the one object of a share is free");
+  ok(f.core.remote_hits() == 0, "it is at home");
+  Test_object *used= f.open(0);
+  everywhere();
+  ok(right, "no miss while one of several is free in any place");
+  ok(f.core.records() == 2, "no more objects than users");
+  ok(f.core.remote_hits() == Core::MAX_SHARDS * (Core::MAX_SHARDS - 1),
+     "hits from the place of another CPU are counted");
+  ok(f.hints(0) == 0, "a thread that finds nothing clears the hints");
   f.release(object);
+  f.release(used);
 }
 
 
-static void a_busy_shard_is_passed_by()
+static void a_busy_slot_is_passed_by()
 {
-  Fixture f(4, 2, 100);
+  Fixture f(4, 1, 100);
   Test_object *first= f.open(0), *second= f.open(0), *got= NULL;
-  bool none= false;
-  f.release(first);                     /* To shard 0, and only there */
-  f.core.each_slot(f.shares[0]->part, [&](const Core::Slot&) {
-    /* It would wait for ever for the shard that is locked here. */
-    if (!got)
+  f.release(first);                             /* To the place of CPU 0 */
+  test_cpu= 1;
+  f.release(second);
+  test_cpu= 0;
+  f.core.each_slot(f.shares[0]->part, [&](const Core::Slot &slot) {
+    /* It would wait for ever for the slot that is locked here. */
+    if (slot.free.front() == first)
       std::thread([&]() {
         test_cpu= 0;
-        f.release(second);
         got= f.acquire(0);
-        none= !f.acquire(1);
       }).join();
   });
-  ok(got == second && f.core.remote_hits() == 1 && f.hints(0) == 1 && none,
-     "who finds its CPU's shard busy uses another one");
-  ok(f.acquire(0) == first && !f.core.check(), "what was in it is still there");
+  ok(got == second && f.core.remote_hits() == 1,
+     "a thread that finds its CPU's slot busy takes from another one");
+  ok(f.acquire(0) == first && !f.check(), "what was in it is still there");
   f.release(first);
   f.release(second);
 }
 
 
-static void a_busy_shard_of_several_cpus_is_waited_for()
+static void a_busy_slot_is_waited_for_if_no_other_has_one()
 {
-  Fixture f(4, 1, 100, false);
-  Test_object *first= f.open(0), *second= f.open(0);
+  Fixture f(4, 1, 100);
+  Test_object *first= f.open(0), *got= NULL;
   f.release(first);
   std::thread other;
-  f.core.each_slot(f.shares[0]->part, [&](const Core::Slot&) {
-    other= std::thread([&]() { test_cpu= 0; f.release(second); });
+  f.core.each_slot(f.shares[0]->part, [&](const Core::Slot &slot) {
+    if (slot.free.front() == first)
+      other= std::thread([&]() { test_cpu= 0; got= f.acquire(0); });
   });
   other.join();
-  ok(f.hints(0) == 1 && f.acquire(0) == second,
-     "a shard that serves several CPUs is waited for");
-  f.release(second);
+  ok(got == first, "a busy slot is waited for if no other has an object");
+  f.release(first);
 }
 
 
-/**
-  Count mutexes, which limit a cache on many CPUs. The counts are right only if
-  the hints are exact.
-*/
-static void a_miss_locks_two_mutexes_and_so_does_a_hit()
+/** Count locks, which limit a cache on many CPUs. */
+static void a_hit_locks_two_slots()
 {
   Fixture f(4, 100, 10);
   Test_object *object= NULL;
@@ -319,40 +326,52 @@ static void a_miss_locks_two_mutexes_and_so_does_a_hit()
   }
   /* The cache is full. Each of these opens a share anew and evicts another. */
   bool miss= true;
-  for (uint i= 10; i < 400; i++)
+  ulonglong locks= 0;
+  for (uint i= 10; i < 4000; i++)
   {
     test_cpu= (i / 3) % 4;
-    miss&= f.locks([&]() {
-      object= f.acquire(i % 100);
-      miss&= !object;
-      object= f.open(i % 100);
-      miss&= f.evict_one();
-    }) == 1;
-    miss&= f.locks([&]() { f.release(object); }) == 1;
+    locks+= f.locks([&]() {
+      bool evicted;
+      miss&= !f.acquire(i % 100);
+      object= f.open(i % 100, &evicted);
+      miss&= evicted;
+      f.release(object);
+    });
   }
-  ok(miss && f.core.records() == 10, "a miss locks two mutexes");
+  ok(miss && f.core.records() == 10 && locks < 5 * 3990,
+     "a miss locks less than five slots on average to find a victim");
 
-  bool hit= true, travels= true;
+  bool home= true, own= true, travels= true;
+  for (uint i= 0; i < 100; i++)
+  {
+    test_cpu= (test_cpu + 1) % 4;
+    home&= f.locks([&]() { f.release(f.acquire(99)); }) == 2;
+  }
+  ok(home && f.core.remote_hits() == 0,
+     "a hit locks two slots, wherever the thread runs");
+  Test_object *second= f.open(99);
+  f.release(f.acquire(99));
   for (uint i= 0; i < 100; i++)
   {
     ulonglong remote= f.core.remote_hits();
-    hit&= f.locks([&]() { f.release(f.acquire(99)); }) == 2;
-    hit&= f.core.remote_hits() == remote;
+    own&= f.locks([&]() { f.release(f.acquire(99)); }) == 2;
+    own&= f.core.remote_hits() == remote;
     test_cpu= (test_cpu + 1) % 4;
-    travels&= f.locks([&]() { f.release(f.acquire(99)); }) == 2;
+    travels&= f.locks([&]() { f.release(f.acquire(99)); }) == 3;
     travels&= f.core.remote_hits() == remote + 1;
   }
-  ok(hit, "a hit locks two mutexes");
-  ok(travels, "a hit from the shard of another CPU locks two mutexes");
+  ok(own, "so does one of a share that has several objects");
+  ok(travels, "a hit from the place of another CPU locks three");
+  f.release(second);
 
   f.limit= 0;
   f.trim();
-  ok(f.locks([&]() { hit= !f.acquire(99); }) == 0 && hit,
+  ok(f.locks([&]() { miss= !f.acquire(99); }) == 0 && miss,
      "acquire() locks none if the share has no free object");
   Test_object *used[8];
   for (uint i= 0; i < 8; i++)
     used[i]= f.open(i);
-  ok(f.locks([&]() { hit= !f.evict_one(); }) == 0 && hit,
+  ok(f.locks([&]() { miss= !f.trim(); }) == 0 && miss,
      "evict() locks none if no object is free");
   for (Test_object *o : used)
     f.release(o);
@@ -371,16 +390,16 @@ static void a_hint_goes_with_the_last_object()
     f.release(o);
   test_cpu= 2;
   Test_object *first= f.acquire(0);
-  ok(f.hints(0) == 2, "a hint stays while there is another object");
+  ok(f.hints(0) == 4, "a hint stays while there is another object");
   Test_object *second= f.acquire(0);
   ok(f.hints(0) == 0, "a thread of another CPU that takes the last clears it");
   f.release(first);
   f.limit= 1;
-  ok(f.hints(0) == 4 && f.evict_one() && f.hints(0) == 0,
+  ok(f.hints(0) == 8 && f.trim() == 1 && f.hints(0) == 0,
      "an eviction that takes the last clears it");
   f.limit= 100;
   f.release(second);
-  ok(f.hints(0) == 4 && f.purge(0, false) == 1 && f.hints(0) == 0,
+  ok(f.hints(0) == 1 && f.purge(0, false) == 1 && f.hints(0) == 0,
      "a purge clears it");
 }
 
@@ -395,49 +414,44 @@ static void no_statement_pays_for_a_lower_limit()
   }
   f.limit= 10;                          /* And nobody has trimmed yet. */
   f.release(f.acquire(99));
-  ok(f.core.records() == 99, "a release evicts one, however many are too many");
   Test_object *object= f.acquire(98);
   Test_object *other= f.open(98);
-  f.evict_one();
-  ok(f.core.records() == 99, "so does an open");
+  ok(f.core.records() == 100,
+     "an open evicts one, however many are too many, and a release none");
+  ok(f.trim() == 90 && f.core.records() == 10,
+     "a thread that lowers the limit evicts the rest");
   f.release(object);
   f.release(other);
-  ok(f.trim() == 87 && f.core.records() == 10,
-     "a thread that lowers the limit evicts the rest");
+  ok(f.core.records() == 10, "and what others release then stays");
 }
 
 
-/**
-  While a thread reads the bounds, another thread releases to a shard whose
-  bound has been read, and evicts from a shard whose bound has not been read.
-*/
-static void no_eviction_is_lost_to_another_one()
+static void those_used_while_others_were_evicted_are_evicted_in_turn()
 {
-  Fixture f(2, 3, 1);
-  Test_object *object[3];
-  for (uint i= 0; i < 3; i++)
-    object[i]= f.open(i);
-  test_cpu= 1;
-  test_meanwhile= [&]() {
-    test_cpu= 0;
-    f.release(object[0]);
-    test_cpu= 1;
-  };
-  f.release(object[1]);
-  ok(!test_meanwhile && f.core.records() == 1,
-     "both evictions happen, though the first found nothing at first");
-  f.release(object[2]);
-  ok(f.core.records() == 1, "and no more than they must");
+  Fixture f(4, 100, 100);
+  std::vector<Test_object*> objects;
+  for (uint i= 0; i < 100; i++)
+    objects.push_back(f.open(i));
+  f.limit= 10;
+  ok(f.trim() == 0, "a thread that lowers the limit finds all in use");
+  for (Test_object *object : objects)
+    f.release(object);
+  bool right= f.core.records() == 10 && !f.check();
+  for (uint i= 90; i < 100; i++)
+  {
+    right&= f.acquire(i) == objects[i];
+    f.release(objects[i]);
+  }
+  ok(right, "each release evicts one then, and the last ones stay");
 }
 
 
 static void cpus_are_dealt_out_to_all_shards()
 {
   uchar map[Core::MAX_CPUS];
-  bool one_cpu_each;
   auto usable= [](uint cpu) { return cpu >= 4 && cpu < 12; };
-  uint n= Table_cache_machine::deal_out(4, usable, 8, map, &one_cpu_each);
-  bool right= n == 4 && !one_cpu_each;
+  uint n= Table_cache_machine::deal_out(4, usable, 8, map);
+  bool right= n == 4;
   for (uint i= 4; i < 12; i++)
     right&= map[i] == (i - 4) / 2;
   ok(right, "CPUs with consecutive numbers share a shard");
@@ -446,11 +460,23 @@ static void cpus_are_dealt_out_to_all_shards()
     got[map[i]]++;
   ok(got[0] == 16 && got[1] == 16 && got[2] == 16 && got[3] == 16,
      "CPUs that come later are dealt out evenly");
-  n= Table_cache_machine::deal_out(64, usable, 8, map, &one_cpu_each);
-  right= n == 8 && one_cpu_each;
+  n= Table_cache_machine::deal_out(Core::MAX_SHARDS, usable, 8, map);
+  right= n == 8;
   for (uint i= 4; i < 12; i++)
     right&= map[i] == i - 4;
   ok(right, "with enough shards, each CPU has its own");
+}
+
+
+static void a_long_statement_releases_what_is_new()
+{
+  const ulonglong second= 1000000;
+  Table_cache_clock clock;
+  ok(clock.at(5 * second) == 5 * second && clock.at(6 * second) == 6 * second,
+     "the time of a release is the start of the statement");
+  ok(clock.at(second) + Table_cache_clock::RESOLUTION >= 6 * second,
+     "or not long before that of the newest statement");
+  ok(clock.at(6 * second + 1) == 6 * second + 1, "statements keep their order");
 }
 
 
@@ -533,13 +559,13 @@ static void first_to_be_evicted_is_first()
 /** Evict all, one at a time; do they go in the order of these numbers? */
 static bool go_in_this_order(Fixture &f, const uint *order, uint n)
 {
-  bool right= !f.core.check();
+  bool right= !f.check();
   for (uint i= 0; i < n; i++)
   {
     f.limit= n - 1 - i;
     Test_object *victim= f.core.evict(&f.user, f.limit);
     right&= victim && victim->number == order[i];
-    right&= !f.core.check();
+    right&= !f.check();
     if (victim)
       f.close(victim);
   }
@@ -692,7 +718,7 @@ static void a_new_life_of_a_share_counts_anew()
 
 /**
   The model: one set of all free objects in the order of eviction, and for
-  each share and shard a list of its free objects, and a hint.
+  each share and place a list of its free objects, and a hint.
 */
 struct Model
 {
@@ -703,63 +729,67 @@ struct Model
     Test_object *object;
     uint share;
     Core::Order order;
-    uint shard;
+    uint place;
     Key key;
   };
 
-  uint shards;
+  uint places;
   std::set<std::pair<Key, Known*> > order;
-  std::vector<std::list<Known*> > free;         /* [share * shards + shard] */
+  std::vector<std::list<Known*> > free;         /* [share * places + place] */
   std::vector<ulonglong> hints;                 /* [share] */
+  std::vector<uint> objects;                    /* [share] */
   std::vector<Known*> used;
   ulong limit;
   longlong time;
 
-  Model(uint shards_arg, uint shares, ulong limit_arg):
-    shards(shards_arg), free(shards_arg * shares), hints(shares),
+  Model(uint shards, uint shares, ulong limit_arg):
+    places(shards + 1), free(places * shares), hints(shares), objects(shares),
     limit(limit_arg), time(0)
   {}
 
   size_t records() const { return order.size() + used.size(); }
 
+  /* The place to which a CPU releases: home, if there is one object. */
+  uint own(uint share, uint cpu) const
+  { return objects[share] > 1 ? cpu + 1 : 0; }
+
   void put(Known *known, uint cpu)
   {
-    known->shard= cpu;
+    known->place= own(known->share, cpu);
     time++;
     known->key= known->order == Core::EVICT_FIRST ? Key(0, time) :
                 known->order == Core::OLDEST ? Key(1, -time) : Key(2, time);
-    free[known->share * shards + cpu].push_front(known);
-    hints[known->share]|= 1ULL << cpu;
+    free[known->share * places + known->place].push_front(known);
+    hints[known->share]|= 1ULL << known->place;
     order.insert(std::make_pair(known->key, known));
   }
 
   void unlink(Known *known)
   {
     order.erase(std::make_pair(known->key, known));
-    free[known->share * shards + known->shard].remove(known);
+    free[known->share * places + known->place].remove(known);
   }
 
-  /* Unlink what goes otherwise than to a thread of its shard's CPU. */
+  /* Unlink what goes otherwise than to a thread in its own place. */
   void unlink_and_clear(Known *known)
   {
     unlink(known);
-    if (free[known->share * shards + known->shard].empty())
-      hints[known->share]&= ~(1ULL << known->shard);
+    if (free[known->share * places + known->place].empty())
+      hints[known->share]&= ~(1ULL << known->place);
   }
 
-  /* Also says how many shards are locked for it: those with a hint. */
-  Known *get(uint share, uint cpu, ulonglong *locks)
+  Known *get(uint share, uint cpu)
   {
-    for (uint i= 0; i < shards; i++)
+    const uint first= own(share, cpu);
+    for (uint i= 0; i < places; i++)
     {
-      uint shard= (cpu + i) % shards;
-      std::list<Known*> &list= free[share * shards + shard];
-      if (!(hints[share] & 1ULL << shard))
+      uint place= (first + i) % places;
+      std::list<Known*> &list= free[share * places + place];
+      if (!(hints[share] & 1ULL << place))
         continue;
-      ++*locks;
       if (list.empty())
       {
-        hints[share]&= ~(1ULL << shard);
+        hints[share]&= ~(1ULL << place);
         continue;
       }
       Known *known= list.front();
@@ -772,18 +802,24 @@ struct Model
     return NULL;
   }
 
+  void forget(Known *known)
+  {
+    objects[known->share]--;
+    delete known;
+  }
+
   /* A purge leaves neither objects nor hints; a flush clears all hints. */
   uint remove_all(uint share)
   {
     uint n= 0;
-    for (uint i= 0; i < shards; i++)
+    for (uint place= 0; place < places; place++)
     {
-      std::list<Known*> &list= free[share * shards + i];
+      std::list<Known*> &list= free[share * places + place];
       while (!list.empty())
       {
         Known *known= list.front();
         unlink_and_clear(known);
-        delete known;
+        forget(known);
         n++;
       }
     }
@@ -791,13 +827,16 @@ struct Model
     return n;
   }
 
-  Known *victim()
+  /* Evict one object if the limit is exceeded. */
+  Test_object *evict()
   {
     if (records() <= limit || order.empty())
       return NULL;
     Known *known= order.begin()->second;
+    Test_object *object= known->object;
     unlink_and_clear(known);
-    return known;
+    forget(known);
+    return object;
   }
 };
 
@@ -812,18 +851,13 @@ static void random_operations(uint shards, uint shares, ulonglong operations)
   const char *wrong= NULL;
   ulonglong i= 0;
 
-  auto evict= [&]() {
-    for (;;)
+  auto compare_victim= [&](Test_object *object) {
+    if (model.evict() != object)
+      wrong= "another victim than in the model";
+    if (!wrong && object)
     {
-      Model::Known *known= model.victim();
-      Test_object *object= f.core.evict(&f.user, f.limit);
-      if ((known ? known->object : NULL) != object)
-        return "another victim than in the model";
-      if (!known)
-        return (const char*) NULL;
-      done[7]++;
       f.close(object);
-      delete known;
+      done[7]++;
     }
   };
   auto take_used= [&]() {
@@ -845,14 +879,8 @@ static void random_operations(uint shards, uint shares, ulonglong operations)
           (model.used.size() < max_used && random(2)))
       {
         uint share= random(4) ? random(shares) : random(1 + shares / 10);
-        ulonglong locks= 0;
-        Model::Known *known= model.get(share, test_cpu, &locks);
-        Test_object *object;
-        if (f.locks([&]() { object= f.acquire(share); }) != locks)
-        {
-          wrong= "another number of shards locked than in the model";
-          break;
-        }
+        Model::Known *known= model.get(share, test_cpu);
+        Test_object *object= f.acquire(share), *victim= NULL;
         if ((known ? known->object : NULL) != object)
         {
           wrong= "another object acquired than in the model";
@@ -863,33 +891,35 @@ static void random_operations(uint shards, uint shares, ulonglong operations)
           wrong= "acquire() leaves other hints than in the model";
           break;
         }
-        if (!known)
+        const bool miss= !known;
+        if (miss)
         {
           known= new Model::Known();
-          known->object= f.open(share);
+          known->object= f.make(share, &victim);
           known->share= share;
-          done[0]++;
+          model.objects[share]++;
         }
-        else
-          done[1]++;
+        done[miss ? 0 : 1]++;
         known->order= random(scans) ? Core::NEWEST :
                       random(2) ? Core::OLDEST : Core::EVICT_FIRST;
         model.used.push_back(known);
-        wrong= evict();
+        if (miss)
+          compare_victim(victim);
       }
       else
       {
         Model::Known *known= take_used();
         done[2]++;
-        if (f.core.release(known->object, known->order,
-                           f.shares[known->share]->flushed, f.limit) ==
-            Core::TO_BE_CLOSED)
+        Core::Released released=
+          f.core.release(known->object, known->order, test_clock++,
+                         f.shares[known->share]->flushed, f.limit);
+        if (released.to_close && !released.evicted)
         {
           wrong= "closed by release";
           break;
         }
         model.put(known, test_cpu);
-        wrong= evict();
+        compare_victim(released.to_close);
       }
     }
     else if (what < 993)
@@ -898,9 +928,9 @@ static void random_operations(uint shards, uint shares, ulonglong operations)
       if (model.used.empty())
         continue;
       Model::Known *known= take_used();
-      f.core.forget();
+      f.core.forget(known->object);
       f.close(known->object);
-      delete known;
+      model.forget(known);
       done[3]++;
     }
     else if (what < 997)
@@ -920,7 +950,7 @@ static void random_operations(uint shards, uint shares, ulonglong operations)
         }
         if (!f.release(model.used[j]->object))
           wrong= "an object of a flushed share was kept";
-        delete model.used[j];
+        model.forget(model.used[j]);
         model.used[j]= model.used.back();
         model.used.pop_back();
       }
@@ -930,7 +960,10 @@ static void random_operations(uint shards, uint shares, ulonglong operations)
     else if (what < 998)
     {
       model.limit= f.limit= random(8) ? random(300) : random(10);
-      wrong= evict();
+      Test_object *victim;
+      do
+        compare_victim(victim= f.core.evict(&f.user, f.limit));
+      while (victim && !wrong);
       done[5]++;
       scans= random(3) ? 20 : 1 + random(3);
     }
@@ -947,12 +980,12 @@ static void random_operations(uint shards, uint shares, ulonglong operations)
     }
     if (!wrong && i % 16384 == 0)
     {
-      wrong= f.core.check();
+      wrong= f.check();
       done[6]++;
     }
   }
   if (!wrong)
-    wrong= f.core.check();
+    wrong= f.check();
   ok(!wrong, "%u shards, %u shares: %llu operations like the model%s%s",
      shards, shares, i, wrong ? ": " : "", wrong ? wrong : "");
   diag("opened %llu, acquired %llu, released %llu, closed %llu, flushed %llu, "
@@ -996,7 +1029,6 @@ static void thread_main(Fixture *f, uint number, uint operations,
         if (f->shares[share]->flushed)
           continue;
         object= f->open(share);
-        f->evict_one();
       }
       if (object->user != &f->user || object->share != f->shares[share])
         errors->fetch_add(1);
@@ -1018,7 +1050,7 @@ static void thread_main(Fixture *f, uint number, uint operations,
     {
       if (used.empty())
         continue;
-      f->core.forget();
+      f->core.forget(used.back());
       f->close(used.back());
       used.pop_back();
     }
@@ -1031,7 +1063,7 @@ static void thread_main(Fixture *f, uint number, uint operations,
     }
     else if (what < 996)
     {
-      if (const char *wrong= f->core.check())
+      if (const char *wrong= f->check())
       {
         diag("%s", wrong);
         errors->fetch_add(1);
@@ -1088,11 +1120,13 @@ static void threads(uint shards, uint shares, uint rounds, uint operations)
   for (uint round= 0; round < rounds && !wrong; round++)
   {
     std::vector<std::thread> list;
+    f.busy= true;
     for (uint i= 0; i < 8; i++)
       list.emplace_back(thread_main, &f, round * 8 + i, operations, &errors);
     for (std::thread &t : list)
       t.join();
-    if (!(wrong= f.core.check()))
+    f.busy= false;
+    if (!(wrong= f.check()))
     {
       if (f.core.records() != f.live)
         wrong= "the count is not the number of objects";
@@ -1124,10 +1158,7 @@ static void the_limit_is_exact_under_races()
         test_cpu= i;
         Test_object *object= f.acquire(i);
         if (!object)
-        {
           object= f.open(i);
-          f.evict_one();
-        }
         f.release(object);
         my_thread_end();
       });
@@ -1151,13 +1182,14 @@ int main(int argc, char **argv)
 
   a_cpu_gets_back_what_it_released_last();
   no_miss_while_one_is_free();
-  a_busy_shard_is_passed_by();
-  a_busy_shard_of_several_cpus_is_waited_for();
-  a_miss_locks_two_mutexes_and_so_does_a_hit();
+  a_busy_slot_is_passed_by();
+  a_busy_slot_is_waited_for_if_no_other_has_one();
+  a_hit_locks_two_slots();
   a_hint_goes_with_the_last_object();
   no_statement_pays_for_a_lower_limit();
-  no_eviction_is_lost_to_another_one();
+  those_used_while_others_were_evicted_are_evicted_in_turn();
   cpus_are_dealt_out_to_all_shards();
+  a_long_statement_releases_what_is_new();
   the_usual_pair_does_not_write_hints();
   the_victim_is_the_oldest_of_all_shards();
   first_to_be_evicted_is_first();
@@ -1169,7 +1201,7 @@ int main(int argc, char **argv)
   a_new_life_of_a_share_counts_anew();
   random_operations(1, 20, operations / 6);
   random_operations(4, 100, operations / 2);
-  random_operations(64, 300, operations / 3);
+  random_operations(Core::MAX_SHARDS, 300, operations / 3);
   the_limit_is_exact_under_races();
   threads(8, 16, 4, (uint) (operations / 240));
   threads(2, 3, 4, (uint) (operations / 240));

@@ -16,30 +16,30 @@ struct Test_share;
 struct Test_object
 {
   Test_object *share_next, **share_prev;
-  Test_object *lru_next, **lru_prev;
+  Test_object *order_next, **order_prev;
   Test_share *share;
   Test_user *user;
   ulonglong stamp;
-  uint32 place;
+  Table_cache_state state;
   uint32 number;
   /** Only the user writes it, without a lock: shows if there are two. */
   ulonglong uses;
 };
 
-/** M says on which CPU a thread runs, and how late it is. */
+/** M says on which CPU a thread runs, and counts locks. */
 template <class M> struct Test_access: public M
 {
   typedef Test_object Object;
   typedef Test_user User;
   typedef I_P_List_adapter<Test_object, &Test_object::share_next,
                            &Test_object::share_prev> Share_links;
-  typedef I_P_List_adapter<Test_object, &Test_object::lru_next,
-                           &Test_object::lru_prev> Lru_links;
+  typedef I_P_List_adapter<Test_object, &Test_object::order_next,
+                           &Test_object::order_prev> Order_links;
   static Table_cache_share<Object, Share_links> *share(Object *object);
   static ulonglong stamp(const Object *object) { return object->stamp; }
   static void set_stamp(Object *object, ulonglong stamp)
   { object->stamp= stamp; }
-  static uint32 &place(Object *object) { return object->place; }
+  static Table_cache_state &state(Object *object) { return object->state; }
   static User *user(Object *object) { return object->user; }
   static void set_user(Object *object, User *user) { object->user= user; }
 };

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/**
+  @file
+  A check of all that the table cache and the table definition cache say of
+  themselves, for debug builds.
+*/
+
+#include "mariadb.h"
+#include "sql_base.h"
+#include "table_cache_tables.h"
+
+#ifndef DBUG_OFF
+
+struct Share_check
+{
+  ulong open, free;
+  const char *wrong;
+};
+
+
+/** Check what must hold for a share while its LOCK_table_share is held. */
+
+static my_bool check_share(void *arg, void *check_arg)
+{
+  TDC_element *element= static_cast<TDC_element*>(arg);
+  Share_check *check= static_cast<Share_check*>(check_arg);
+  uint n= 0;
+
+  mysql_mutex_lock(&element->LOCK_table_share);
+  All_share_tables_list::Iterator it(element->all_tables);
+  while (TABLE *table= it++)
+  {
+    if (table->s != element->share)
+      check->wrong= "a TABLE is in the list of another share";
+    n++;
+  }
+  if (n != element->open_tables)
+    check->wrong= "a share has another number of TABLEs than it says";
+  if (n > element->ref_count)
+    check->wrong= "a share has more TABLEs than references";
+  if (n && !element->share)
+    check->wrong= "there are TABLEs without a share";
+  check->open+= n;
+  tc.each_slot(free_half(element), [&](const TABLE_cache_share::Slot &slot) {
+    check->free+= slot.elements;
+    if (element->flushed && !slot.free.is_empty())
+      check->wrong= "a flushed share has a free TABLE";
+  });
+  mysql_mutex_unlock(&element->LOCK_table_share);
+  return check->wrong != NULL;
+}
+
+
+/**
+  Walk through all structures of both caches, and verify what the comments of
+  this file and of table_cache_core.h say of them.
+
+  The server need not be at rest. Two facts hold only at rest: the number of
+  TABLEs of all shares is the count, and the limit is exceeded only if no TABLE
+  is free. The function looks at them again for some seconds: there is an error
+  if one of them stays wrong while nobody opens or closes a TABLE.
+
+  @return NULL, or what is wrong
+*/
+
+static const char *tc_find_error(THD *thd)
+{
+  const char *wrong= NULL;
+  for (uint tries= 0; tries < 200; tries++)
+  {
+    ulong in_order;
+    if ((wrong= tc.check(&in_order)))
+      return wrong;
+    Share_check check= { 0, 0, NULL };
+    ulong before= tc.records();
+    if (tdc_iterate(thd, check_share, &check, true) && check.wrong)
+      return check.wrong;
+    if (before != tc.records())
+      wrong= NULL;
+    else if (check.open != before)
+      wrong= "the count of the cache is not the number of TABLEs";
+    else if (check.free != in_order)
+      wrong= "a free TABLE is not in the order of eviction";
+    else if (check.free && before > tc_size)
+      wrong= "the limit is exceeded, and there are free TABLEs";
+    else
+      return NULL;
+    my_sleep(10000);
+  }
+  return wrong;
+}
+
+
+/**
+  Debug_table_cache_check: reading this status variable runs the check.
+
+  mysql-test/include/check-testcase.test reads it before and after every test.
+*/
+
+int show_tc_check(THD *thd, SHOW_VAR *var, void *buff, system_status_var *,
+                  enum enum_var_type)
+{
+  const char *wrong= tc_find_error(thd);
+  if (wrong)
+    sql_print_error("Table cache: %s", wrong);
+  DBUG_ASSERT(!wrong);
+  var->type= SHOW_CHAR;
+  var->value= const_cast<char*>(wrong ? wrong : "OK");
+  return 0;
+}
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/**
+  @file
+  Scans: statements that say of themselves that they will not come back to their
+  tables. Only tc_is_scan() knows which these are.
+
+  1. A scan opens a TABLE: the TABLE is the first to be evicted when the scan
+     releases it, and stays that while only scans use it.
+  2. A scan finds an ordinary TABLE in the cache: the TABLE stays ordinary.
+  3. Only scans have used a table (TDC_element::only_scanned): its definition is
+     evicted before those of other tables, too, and so is InnoDB's definition of
+     it (dict0evict.cc).
+  4. LOCK TABLES is a scan as long as only scans use the tables that it has
+     locked. So mariadb-dump, which locks a database before it reads it, is a
+     scan. LOCK TABLES holds its tables for long. If its lock is not exclusive,
+     it leaves the last free TABLE of a share to the other users, and opens one
+     for itself. Otherwise a dump would force other users to open each of their
+     tables again.
+*/
+
+#include "mariadb.h"
+#include "sql_base.h"
+#include "sql_show.h"
+#include "table_cache_tables.h"
+
+/**
+  Does the statement say of itself that it will not come back to this table?
+
+  Then the server evicts first the tables that the statement opens: a user who
+  dumps or checks all tables, or reads the schema, does not disturb the users
+  who work with some of them. The server opens a view's tables for the same
+  purpose as the view, and the children of a MERGE table for the same purpose as
+  the MERGE table.
+*/
+
+Tc_scan tc_is_scan(THD *thd, const TABLE_LIST *tl)
+{
+  const LEX *lex= thd->lex;
+  switch (lex->sql_command) {
+  case SQLCOM_SELECT:
+    /*
+      mariadb-dump and mydumper write SQL_NO_CACHE. So do applications, which
+      come back, but their SELECTs have a condition or a limit.
+    */
+    if (lex->sql_cache == LEX::SQL_NO_CACHE &&
+        !lex->first_select_lex()->where &&
+        !lex->first_select_lex()->limit_params.explicit_limit)
+      return TC_SCAN;
+    break;
+  case SQLCOM_CHECK:
+  case SQLCOM_CHECKSUM:
+  case SQLCOM_ANALYZE:
+  case SQLCOM_OPTIMIZE:
+  case SQLCOM_REPAIR:
+  case SQLCOM_SHOW_CREATE:
+  case SQLCOM_SHOW_FIELDS:
+  case SQLCOM_SHOW_KEYS:
+  case SQLCOM_SHOW_TRIGGERS:
+    return TC_SCAN;
+  case SQLCOM_LOCK_TABLES:              /* see tc_use_locked_table() */
+    return tl->lock_type < TL_FIRST_WRITE ? TC_SCAN_AND_HOLD : TC_SCAN;
+  case SQLCOM_FLUSH:
+    if (lex->type & REFRESH_FOR_EXPORT)
+      return TC_SCAN_AND_HOLD;
+    break;
+  default:
+    break;
+  }
+  /* A table that is opened to fill one of INFORMATION_SCHEMA */
+  while (tl->parent_l)
+    tl= tl->parent_l;
+  return const_cast<TABLE_LIST*>(tl)->top_table()->i_s_requested_object &
+         OPTIMIZE_I_S_TABLE ? TC_SCAN : TC_NO_SCAN;
+}
+
+
+/** Number of free TABLEs of a share. It is a guess if the share is in use. */
+
+static uint free_tables(TDC_element *element)
+{
+  uint n= 0;
+  tc.read_slots(free_half(element), [&](const TABLE_cache_share::Slot &slot) {
+    n+= slot.elements.load(std::memory_order_relaxed);
+  });
+  return n;
+}
+
+
+/**
+  Whether the process has an eighth of its descriptors left, or less. Files that are
+  not opened by mysys, as InnoDB's, are not counted.
+*/
+
+static bool few_descriptors_left()
+{
+  const uint32 opened= my_atomic_load32_explicit(&my_file_opened,
+                                                 MY_MEMORY_ORDER_RELAXED);
+  return DBUG_IF("table_cache_few_descriptors") ||
+    opened >= my_file_limit - my_file_limit / 8;
+}
+
+
+/**
+  Must a scan that will hold its TABLE for long leave the last free one alone?
+
+  Yes, if there is room to open another one, or if that evicts a TABLE that a
+  scan has opened, and if descriptors are not scarce: LOCK TABLES must not fail
+  for a courtesy.
+*/
+
+bool tc_scan_leaves_last(TDC_element *element)
+{
+  return !element->only_scanned &&
+         (tc_records() < tc_size || tc.has_evict_first()) &&
+         !few_descriptors_left() && free_tables(element) == 1;
+}
+
+
+/**
+  A statement under LOCK TABLES uses a TABLE that is locked.
+
+  A TABLE that LOCK TABLES has opened becomes an ordinary one with the first
+  statement that uses it and is no scan. Functions and triggers lock the tables
+  that they use, and are part of the statement around them.
+*/
+
+void tc_use_locked_table(THD *thd, TABLE *table, const TABLE_LIST *tl)
+{
+  DBUG_ASSERT(table->in_use == thd);
+  if (thd->locked_tables_mode == LTM_LOCK_TABLES && !tc_is_scan(thd, tl))
+  {
+    Table_cache_instance::flags(table)= 0;
+    table->s->tdc->only_scanned= false;
+  }
+}
+
+
+/** A scan gives back a TABLE that it has opened. */
+
+void tc_count_scan_open(TDC_element *element)
+{
+  mysql_mutex_lock(&element->LOCK_table_share);
+  element->scan_opens++;
+  mysql_mutex_unlock(&element->LOCK_table_share);
+}

@@ -1,0 +1,170 @@
+#ifndef TABLE_CACHE_SLOT_INCLUDED
+#define TABLE_CACHE_SLOT_INCLUDED
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/**
+  @file
+  The free half of a share: one list of free objects for each place.
+
+  A share has a place 0, its home, and a place for each shard of CPUs. A share
+  that has one object keeps it at home: threads of all CPUs that use it in turn
+  share three cache lines, those of the home, of the object and of its user.
+  A share that has several objects keeps them where they were released, so each
+  CPU writes to cache lines of its own.
+*/
+
+#include "my_global.h"
+#include "my_sys.h"
+#include "my_cpu.h"
+#include "sql_plist.h"
+#include <atomic>
+#include <thread>
+
+/**
+  A lock for some ten instructions, in the cache line of what it protects.
+
+  If the holder loses its CPU, a waiting thread spins, then lets other threads
+  run, and then sleeps, so that even a thread with real-time priority does not
+  keep the holder from its CPU.
+*/
+
+class Table_cache_lock
+{
+  std::atomic<uint32> locked;
+
+  ATTRIBUTE_NOINLINE void wait()
+  {
+    for (uint tries= 0; !trylock(); tries++)
+    {
+      if (tries < 64)
+        MY_RELAX_CPU();
+      else if (tries < 128)
+        std::this_thread::yield();
+      else
+        my_sleep(100);                          /* microseconds */
+    }
+  }
+
+public:
+  Table_cache_lock(): locked(0) {}
+
+  bool trylock()
+  {
+    return !locked.load(std::memory_order_relaxed) &&
+           !locked.exchange(1, std::memory_order_acquire);
+  }
+  void lock()
+  {
+    if (unlikely(locked.exchange(1, std::memory_order_acquire)))
+      wait();
+  }
+  void unlock() { locked.store(0, std::memory_order_release); }
+  void assert_locked() const
+  { DBUG_ASSERT(locked.load(std::memory_order_relaxed)); }
+};
+
+
+/**
+  What the cache notes in an object. TABLE::instance has room for it.
+
+  A thread that holds the lock of the object's slot, which "place" names, reads
+  and writes all but the flags. Only the object's user changes its place, while
+  it holds the lock of the old one. So whoever reads the place, locks its slot
+  and finds the place unchanged knows the object's state.
+*/
+
+struct Table_cache_state
+{
+  std::atomic<uchar> place;
+  /** Is the object in the list of its slot? */
+  bool free;
+  /**
+    Where the object is in the order of eviction, 0 if it is not. Only a thread
+    that also holds the mutex of the order writes this.
+  */
+  uchar linked;
+  /** Belongs to the object's user, not to the core. Needs no lock. */
+  uchar flags;
+};
+
+
+/** The free objects of a share in one place. */
+
+template <class Object, class Links> struct Table_cache_slot
+{
+  typedef I_P_List<Object, Links> Free_list;
+
+  Table_cache_lock lock;
+  /** Length of "free". Written with the lock; any thread reads it. */
+  std::atomic<uint32> elements;
+  /** Needs the lock. Front: released last. */
+  Free_list free;
+  /**
+    Objects acquired here in this life of the share, and the time of the last
+    release, 0 if there was none. Written with the lock; any thread reads them.
+  */
+  std::atomic<ulonglong> hits, last_release;
+
+  Table_cache_slot(): elements(0), hits(0), last_release(0) {}
+
+  /** Add to a counter, with the lock: no atomic addition is needed. */
+  template <class T> static void count(std::atomic<T> &counter, int n)
+  {
+    counter.store(counter.load(std::memory_order_relaxed) + n,
+                  std::memory_order_relaxed);
+  }
+};
+
+
+/**
+  A share's part in the cache. Reserve Table_cache_core::share_size() bytes.
+*/
+
+template <class Object, class Links>
+struct alignas(CPU_LEVEL1_DCACHE_LINESIZE) Table_cache_share
+{
+  typedef Table_cache_slot<Object, Links> Slot;
+
+  /**
+    The places where the share may have free objects, one bit for each. The bit
+    of a place changes only while a thread holds the lock of its slot. Whenever
+    that lock is free,
+
+        bit clear  =>  the share has no free object in this place.
+  */
+  std::atomic<ulonglong> hints;
+  /** Number of objects, used and free. Changes with the mutex of the order. */
+  std::atomic<uint32> objects;
+  /** Place 0. */
+  Slot home;
+  /**
+    Places 1 and up, NULL at first: most CPUs never use most shares. A thread
+    sets each once, with the lock of its shard; then it stays.
+  */
+  std::atomic<Slot*> slots[1];
+
+  static ulonglong bit(uint place) { return 1ULL << place; }
+
+  /** The share has got a free object in this place. */
+  void set_hint(uint place)
+  {
+    if (!(hints.load(std::memory_order_relaxed) & bit(place)))
+      hints.fetch_or(bit(place), std::memory_order_release);
+  }
+
+  /** The share has no free object in this place. */
+  void clear_hint(uint place)
+  {
+    if (hints.load(std::memory_order_relaxed) & bit(place))
+      hints.fetch_and(~bit(place), std::memory_order_release);
+  }
+
+  /** The slot of a place, NULL if no object has been there yet. */
+  Slot *slot(uint place)
+  {
+    return likely(!place) ? &home :
+           slots[place - 1].load(std::memory_order_acquire);
+  }
+};
+
+#endif /* TABLE_CACHE_SLOT_INCLUDED */

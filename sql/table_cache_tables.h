@@ -1,0 +1,118 @@
+#ifndef TABLE_CACHE_TABLES_INCLUDED
+#define TABLE_CACHE_TABLES_INCLUDED
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/**
+  @file
+  The core of the table cache (table_cache_core.h) for TABLEs. Only the files
+  table_cache*.cc use this.
+
+  The core keeps what it needs in fields that TABLE has anyway, so TABLE has the
+  size that MariaDB gives it, and a hit writes only to its first cache lines:
+
+  - next and prev, of a free TABLE: links of its slot;
+  - global_free_next and global_free_prev: links of the order of eviction;
+  - instance: the Table_cache_state, see there;
+  - insert_values, of a free TABLE: the stamp. TABLE::init() sets it to NULL
+    whenever a statement starts to use the TABLE.
+*/
+
+#include "table.h"
+#include "sql_class.h"
+#include "table_cache.h"
+#include "table_cache_core.h"
+#include "table_cache_parts.h"
+
+/** A share's free TABLEs. */
+typedef Table_cache_share<TABLE, TABLE_share> TABLE_cache_share;
+
+/** Behind each element are tc_part_size() bytes for it, see TDC_element. */
+static inline TABLE_cache_share *free_half(TDC_element *element)
+{
+  return reinterpret_cast<TABLE_cache_share*>
+    (MY_ALIGN(reinterpret_cast<size_t>(element + 1),
+              alignof(TABLE_cache_share)));
+}
+
+
+/** TABLEs, as the core sees them. TABLE knows this struct as a friend. */
+
+struct Table_cache_instance: public Table_cache_machine
+{
+  typedef TABLE Object;
+  typedef THD User;
+  typedef TABLE_share Share_links;
+
+  struct Order_links
+  {
+    static TABLE **next_ptr(TABLE *table) { return &table->global_free_next; }
+    static TABLE ***prev_ptr(TABLE *table) { return &table->global_free_prev; }
+  };
+
+  /**
+    Flags in the state of a used TABLE. SCAN: release it as EVICT_FIRST.
+    SCAN_OPENED, with SCAN: the user has opened it, and it is not counted in
+    scan_opens yet. AHEAD: release it as OLDEST.
+  */
+  static constexpr uchar SCAN= 1, SCAN_OPENED= 2, AHEAD= 4;
+
+  static TABLE_cache_share *share(TABLE *table)
+  { return free_half(table->s->tdc); }
+  static Table_cache_state &state(TABLE *table)
+  {
+    static_assert(sizeof(Table_cache_state) <= sizeof(table->instance), "");
+    void *memory= &table->instance;
+    return *static_cast<Table_cache_state*>(memory);
+  }
+  static uchar &flags(TABLE *table) { return state(table).flags; }
+#if SIZEOF_CHARP >= 8
+  static ulonglong stamp(const TABLE *table)
+  { return reinterpret_cast<ulonglong>(table->insert_values); }
+  static void set_stamp(TABLE *table, ulonglong stamp)
+  { table->insert_values= reinterpret_cast<uchar*>(stamp); }
+#else
+  /* A pointer has no room for a stamp. TABLE::init() sets this to 0, too. */
+  static ulonglong stamp(const TABLE *table)
+  { return table->opt_range_condition_rows; }
+  static void set_stamp(TABLE *table, ulonglong stamp)
+  { table->opt_range_condition_rows= stamp; }
+#endif
+  static THD *user(TABLE *table) { return table->in_use; }
+  static void set_user(TABLE *table, THD *thd) { table->in_use= thd; }
+
+#ifndef DBUG_OFF
+  /** Tests say on which CPU a statement runs. */
+  static uint cpu()
+  {
+    DBUG_EXECUTE_IF("table_cache_cpu_1", return 1;);
+    DBUG_EXECUTE_IF("table_cache_cpu_2", return 2;);
+    return Table_cache_machine::cpu();
+  }
+#endif
+};
+
+/** @@table_open_cache, which a client may set at any moment. */
+
+struct Table_cache_limit
+{
+  operator ulong() const
+  {
+    static_assert(sizeof(std::atomic<ulong>) == sizeof(tc_size), "");
+    return reinterpret_cast<const std::atomic<ulong>*>(&tc_size)->
+             load(std::memory_order_relaxed);
+  }
+};
+
+typedef Table_cache_core<Table_cache_instance> Table_cache;
+
+/** All TABLEs of the server. */
+extern Table_cache tc;
+
+/* table_cache_scan.cc */
+bool tc_scan_leaves_last(TDC_element *element);
+void tc_count_scan_open(TDC_element *element);
+/* table_cache_triggers.cc */
+void tc_forget_no_triggers(TDC_element *element);
+void tc_begin_purge();
+
+#endif /* TABLE_CACHE_TABLES_INCLUDED */

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/**
+  @file
+  The table cache remembers of a share that its table has no triggers.
+
+  The server asks the file system for a file with triggers once in the life of a
+  share, not for each TABLE: the answer, as a rule 'no', was 4 % of the cost of
+  opening one. The answer may become wrong in two ways:
+
+  1. A statement makes such a file. It has an exclusive metadata lock, and
+     removes the share.
+  2. A user puts such a file there by hand. As ever, that user has to FLUSH
+     TABLES, for TABLEs that are open already. An answer from before a FLUSH
+     TABLES is not kept: either tc_load_triggers() sees that FLUSH TABLES has
+     begun, or FLUSH TABLES finds the answer and clears it.
+*/
+
+#include "mariadb.h"
+#include "sql_trigger.h"
+#include "debug_sync.h"
+#include "table_cache_tables.h"
+
+/** How often tc_begin_purge() was called. */
+static std::atomic<uint> tc_purges;
+
+/** FLUSH TABLES begins. */
+
+void tc_begin_purge()
+{
+  tc_purges++;
+}
+
+
+/** FLUSH TABLES has come to this share. The caller holds LOCK_table_share. */
+
+void tc_forget_no_triggers(TDC_element *element)
+{
+  mysql_mutex_assert_owner(&element->LOCK_table_share);
+  element->no_triggers= false;
+}
+
+
+/**
+  Load the triggers of a table into a TABLE that has just been opened.
+
+  While it holds LOCK_table_share, this only notes the answer.
+
+  @return true if that failed (reported)
+*/
+
+bool tc_load_triggers(THD *thd, TABLE *table)
+{
+  TABLE_SHARE *share= table->s;
+  TDC_element *element= share->tdc;
+  if (element->no_triggers && !element->flushed)
+    return false;
+  const uint purges= tc_purges;
+  errno= 0;
+  if (Table_triggers_list::check_n_load(thd, &share->db, &share->table_name,
+                                        table, false))
+    return true;
+  if (!table->triggers && errno == ENOENT)
+  {
+    DEBUG_SYNC(thd, "tc_no_triggers");
+    mysql_mutex_lock(&element->LOCK_table_share);
+    if (purges == tc_purges)
+      element->no_triggers= true;
+    mysql_mutex_unlock(&element->LOCK_table_share);
+  }
+  return false;
+}
