@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(1, sys.path[0] + "/..")                 # of benchlib
 sys.dont_write_bytecode = True
 import stress_first_touch as stress                     # noqa: E402
 from benchlib.servers import Server                     # noqa: E402

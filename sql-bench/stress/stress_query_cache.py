@@ -33,6 +33,7 @@ import struct
 import sys
 import time
 
+sys.path.insert(1, sys.path[0] + "/..")                 # of benchlib
 sys.dont_write_bytecode = True
 from benchlib import stress, wire                       # noqa: E402
 

@@ -30,6 +30,7 @@ import sys
 import threading
 import time
 
+sys.path.insert(1, sys.path[0] + "/..")                 # of benchlib
 sys.dont_write_bytecode = True
 from benchlib import stress                             # noqa: E402
 from benchlib.wire import Connection, Error             # noqa: E402

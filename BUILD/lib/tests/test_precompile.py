@@ -10,8 +10,8 @@ import sys
 import tempfile
 import unittest
 
-TOP = pathlib.Path(__file__).resolve().parents[1]
-PROGRAM = TOP / "cmake" / "precompile.py"
+TOP = pathlib.Path(__file__).resolve().parents[3]
+PROGRAM = TOP / "BUILD/lib" / "precompile.py"
 
 HEADERS = {
     "basis.h": """\

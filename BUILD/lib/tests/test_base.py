@@ -8,8 +8,8 @@ import sys
 import tempfile
 import unittest
 
-TOP = pathlib.Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(TOP / "cmake"))
+TOP = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(TOP / "BUILD/lib"))
 import package  # noqa: E402
 
 BASES = sorted(TOP.glob("cmake/base-*.cmake"))

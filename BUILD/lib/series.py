@@ -137,7 +137,7 @@ class Maker:
         self.stock = trees / "stock"
         self.trees = trees
         self.base = base
-        self.capabilities = read_map(top / "cmake" / "series.map")
+        self.capabilities = read_map(top / "BUILD/lib/series.map")
         self.files = overlay.sources(top, base)
         self.paths = sorted(self.files)
         self.owners = assign(self.capabilities, self.paths)
@@ -222,7 +222,7 @@ class Maker:
         """Time (UTC) and author of the last change of a capability's files."""
         mine = [str(self.files[path]) for path in self.paths
                 if self.capabilities[self.owners[path]] is section]
-        mine = mine or ["cmake/series.map"]
+        mine = mine or ["BUILD/lib/series.map"]
         last = self.git("log", "-1", "--format=%ct%n%an%n%ae", "--",
                         *mine).decode().splitlines()
         stamp, name, email = last if last else ("0", PATCH_SET, "unknown")

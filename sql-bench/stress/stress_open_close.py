@@ -25,6 +25,7 @@ import os
 import sys
 import time
 
+sys.path.insert(1, sys.path[0] + "/..")                 # of benchlib
 sys.dont_write_bytecode = True
 from benchlib import stress                             # noqa: E402
 from benchlib.stress import Client, Gone, status        # noqa: E402

@@ -230,7 +230,7 @@ class Runner:
                 results.add(match[1], {"ok": "passed", "skipped": "skipped"}
                             .get(match[2], "failed"))
 
-        for folder in ("cmake", "sql-bench"):
+        for folder in ("BUILD/lib/tests", "sql-bench"):
             status = stream([sys.executable, "-W", "ignore", "-m", "unittest",
                              "discover", "-v", "-s", str(self.top / folder),
                              "-p", "test_*.py"], self.top, each_line)
@@ -361,7 +361,7 @@ class Runner:
             else:
                 options = (*options, *PATCHED_OPTIONS.get(program, ()))
             command = [sys.executable,
-                       str(self.top / "sql-bench" / f"{program}.py"),
+                       str(self.top / "sql-bench/stress" / f"{program}.py"),
                        f"--socket={work}/data/mariadbd.sock",
                        f"--seconds={seconds}"]
             if uses_client:
@@ -412,7 +412,7 @@ class Runner:
     # ------------------------------------------------------------ topologies
 
     def program(self, what):
-        """A test that is a program of its own: cmake/WHAT_test.py.  It prints
+        """A test that is a program of its own: BUILD/lib/WHAT_test.py.  It prints
         'PASS name' or 'FAIL name: why' for each thing that it checks."""
         results = Results(what)
         header(what)
@@ -424,7 +424,7 @@ class Runner:
             elif match:
                 results.add(match[2][:300], "failed")
 
-        command = [sys.executable, str(self.top / "cmake" / f"{what}_test.py"),
+        command = [sys.executable, str(self.top / "BUILD/lib" / f"{what}_test.py"),
                    "--trees", str(self.trees)]
         if self.seconds is not None and what != "deploy":
             command.append(f"--seconds={self.seconds}")

@@ -10,8 +10,8 @@ import sys
 import tempfile
 import unittest
 
-TOP = pathlib.Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(TOP / "cmake"))
+TOP = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(TOP / "BUILD/lib"))
 import run_tests  # noqa: E402
 
 OWN = ("/sql/table_cache.cc",)
@@ -114,7 +114,7 @@ class StreamTest(unittest.TestCase):
                  "    print('x' * 300000, flush=True)\n"
                  "    print('cleaned up', flush=True)\n")
         parent = ("import os, signal, sys\n"
-                  f"sys.path.insert(0, {str(TOP / 'cmake')!r})\n"
+                  f"sys.path.insert(0, {str(TOP / 'BUILD/lib')!r})\n"
                   "sys.dont_write_bytecode = True\n"
                   "import run_tests\n"
                   "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"

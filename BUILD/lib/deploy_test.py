@@ -28,7 +28,7 @@ the service is started by its init script, and those checks are left out.
 
 Debian's server has to be of the version that was built on.  If the mirror's
 package lists no longer hold that, its packages come from the mirror's pool,
-with the checksums in cmake/pinned-SERIES.sha256.
+with the checksums in BUILD/lib/pinned-SERIES.sha256.
 
 Everything runs in name spaces of its own for mounts and processes, which end
 with this program: no mount, process or file is left, whatever ends it.  What
@@ -62,7 +62,7 @@ DEBIAN = ["mariadb-server", "mariadb-plugin-rocksdb", "mariadb-plugin-connect",
 # The settings of 'Files to copy', with other numbers: 3 * N + 2000 descriptors
 TABLES_OPEN = 3000
 DESCRIPTORS = 3 * TABLES_OPEN + 2000
-EXAMPLES = pathlib.Path(__file__).resolve().parents[1] / "docs" / "examples"
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "docs" / "examples"
 FILES_TO_COPY = {
     "many-tables-20000.cnf": "etc/mysql/mariadb.conf.d/many-tables.cnf",
     "many-tables-20000.conf":
@@ -761,7 +761,7 @@ def main():
     if os.geteuid():
         raise TestError("making a Debian root needs root")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    top = pathlib.Path(__file__).resolve().parents[1]
+    top = pathlib.Path(__file__).resolve().parents[2]
     cache = arguments.trees / "deploy"
     cache.mkdir(parents=True, exist_ok=True)
     for left in cache.glob("root-*"):

@@ -12,7 +12,7 @@ The repository mirrors MariaDB's tree.  Below the folders in FOLDERS,
 So patches have no order, and a path says what is changed.  Several release
 series of MariaDB's share these files.  Where one series needs another form,
 
-  base/SERIES/dir/name  takes the place of dir/name for that series alone;
+  only-SERIES/dir/name  takes the place of dir/name for that series alone;
                         an empty file there means that the series has none.
 
   apply    brings the patched tree up to date.  Everything is computed before
@@ -101,7 +101,7 @@ def sources(top, series):
     """{name: path} of the patch set's files for a release series, by the name
     that each has in the shared folders."""
     result = {name: top / name for name in files_below(top)}
-    own = top / "base" / series
+    own = top / f"only-{series}"
     for name in files_below(own) if series else ():
         result[name] = own / name
         if not result[name].stat().st_size:
@@ -415,7 +415,7 @@ class Overlay:
 
     def source_of(self, name):
         """Where the repository has, or would get, a file for this series."""
-        own = self.top / "base" / self.series / name
+        own = self.top / f"only-{self.series}" / name
         return own if own.is_file() else self.top / name
 
     def apply(self, discard):
@@ -609,16 +609,16 @@ class Overlay:
             if (content and not path.endswith(NO_LICENSE)
                     and LICENSE.encode() not in content[:400]):
                 yield f"{path}: no line '{LICENSE}' near its top"
-        base = self.top / "base"
-        for own in sorted(base.rglob("*")):
-            series, _, name = own.relative_to(base).as_posix().partition("/")
+        for own in sorted(self.top.glob("only-*/**/*")):
+            path = own.relative_to(self.top).as_posix()
+            series, _, name = path[len("only-"):].partition("/")
             if not own.is_file():
                 continue
             if (not name.startswith(tuple(f"{folder}/" for folder in FOLDERS))
                     or not (self.top / f"cmake/base-{series}.cmake").is_file()):
-                yield f"base/{series}/{name}: is for no series, or no tree"
+                yield f"{path}: is for no series, or no tree"
             elif read(own) == read(self.top / name):
-                yield f"base/{series}/{name}: is a copy of {name}"
+                yield f"{path}: is a copy of {name}"
         for series in (self, *self.others):
             for problem in series.check_sources():
                 yield f"{series.series}: {problem}"

@@ -6,8 +6,8 @@ import sys
 import tempfile
 import unittest
 
-TOP = pathlib.Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(TOP / "cmake"))
+TOP = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(TOP / "BUILD/lib"))
 import overlay  # noqa: E402
 import series  # noqa: E402
 
@@ -40,9 +40,9 @@ sql/special*
 
 class SeriesTest(unittest.TestCase):
     def test_every_file_of_the_patch_set_has_its_patch(self):
-        capabilities = series.read_map(TOP / "cmake" / "series.map")
-        for base in (TOP / "base").iterdir():
-            paths = sorted(overlay.sources(TOP, base.name))
+        capabilities = series.read_map(TOP / "BUILD/lib" / "series.map")
+        for base in TOP.glob("only-*"):
+            paths = sorted(overlay.sources(TOP, base.name[len("only-"):]))
             self.assertTrue(paths)
             owners = series.assign(capabilities, paths)
             self.assertEqual(sorted(owners), paths)

@@ -136,7 +136,7 @@ class Package:
 
     def write_debian(self, debian):
         """The directory debian/ that debhelper reads."""
-        templates = self.top / "cmake" / "package"
+        templates = self.top / "BUILD" / "lib" / "debian"
         from_debian = self.source / "debian"
         debian.mkdir(parents=True)
         control = (templates / "control.in").read_text()

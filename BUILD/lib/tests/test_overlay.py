@@ -12,7 +12,7 @@ import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 sys.dont_write_bytecode = True
 
 import fetch_source                                     # noqa: E402
@@ -321,8 +321,8 @@ class SeriesTest(TreesTest):
 
     def test_file_of_a_series_takes_the_place_of_the_shared_one(self):
         own = f"// {overlay.LICENSE}\nint own;\n"
-        self.put(self.top / "base/11.8/sql/new.cc", own)
-        self.put(self.top / "base/11.8/sql/only.cc", own)
+        self.put(self.top / "only-11.8/sql/new.cc", own)
+        self.put(self.top / "only-11.8/sql/only.cc", own)
         shared = self.target("10.11").wanted()
         mine = self.target("11.8").wanted()
         self.assertIn(b"int a;", shared["sql/new.cc"])
@@ -331,15 +331,15 @@ class SeriesTest(TreesTest):
         self.assertIn("sql/only.cc", mine)
 
     def test_empty_file_of_a_series_means_none(self):
-        self.put(self.top / "base/11.8/sql/new.cc", "")
+        self.put(self.top / "only-11.8/sql/new.cc", "")
         self.assertIn("sql/new.cc", self.target("10.11").wanted())
         self.assertNotIn("sql/new.cc", self.target("11.8").wanted())
 
     def test_check_finds_what_a_series_has_in_vain(self):
         shared = (self.top / "sql/new.cc").read_text()
-        for path, problem in (("base/11.8/sql/new.cc", "is a copy of"),
-                              ("base/11.9/sql/new.cc", "is for no series"),
-                              ("base/11.8/docs/new.cc", "is for no series")):
+        for path, problem in (("only-11.8/sql/new.cc", "is a copy of"),
+                              ("only-11.9/sql/new.cc", "is for no series"),
+                              ("only-11.8/docs/new.cc", "is for no series")):
             self.put(self.top / path, shared)
             self.assertIn(f"{path}: {problem}", "\n".join(self.target().check()))
             (self.top / path).unlink()
@@ -373,7 +373,7 @@ class SeriesTest(TreesTest):
     def test_refresh_writes_to_the_file_of_the_series(self):
         text = overlay.make_diff("sql/a.cc", STOCK.encode(),
                                  (STOCK + "more\n").encode()).decode()
-        own = self.top / "base/10.11/sql/a.cc.patch"
+        own = self.top / "only-10.11/sql/a.cc.patch"
         self.put(own, HEADER + text)
         self.edit(("more\n", "most\n"))
         self.refresh()
@@ -382,7 +382,7 @@ class SeriesTest(TreesTest):
 
     def test_refresh_writes_to_an_empty_file_of_the_series(self):
         """How an edit is kept for one series."""
-        own = self.top / "base/10.11/sql/a.cc.patch"
+        own = self.top / "only-10.11/sql/a.cc.patch"
         self.put(own, "")
         self.edit(("line 21\n", "line 21, mine\n"))
         self.assertEqual(self.refresh(), "")
