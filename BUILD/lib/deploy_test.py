@@ -54,6 +54,7 @@ import time
 import fetch_source
 import outcome
 import package
+import release
 from outcome import Outcome, TestError
 
 DEBIAN = ["mariadb-server", "mariadb-plugin-rocksdb", "mariadb-plugin-connect",
@@ -64,9 +65,9 @@ TABLES_OPEN = 3000
 DESCRIPTORS = 3 * TABLES_OPEN + 2000
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "docs" / "examples"
 FILES_TO_COPY = {
-    "many-tables-20000.cnf": "etc/mysql/mariadb.conf.d/many-tables.cnf",
-    "many-tables-20000.conf":
-        "etc/systemd/system/mariadb.service.d/zz-many-tables.conf"}
+    "table-cache-20000.cnf": "etc/mysql/mariadb.conf.d/table-cache.cnf",
+    "table-cache-20000.conf":
+        "etc/systemd/system/mariadb.service.d/zz-table-cache.conf"}
 ERROR_LOG = "/var/lib/mysql/deploy-test.err"
 # A process that does nothing but collect the status of orphans, as init does
 INIT = """
@@ -698,13 +699,12 @@ def build(top, trees, cache, log, suite):
     """Two versions of the package, to upgrade from one to the other."""
     output = cache / "packages"
     output.mkdir(exist_ok=True)
-    counted = subprocess.run(["git", "-C", str(top), "rev-list", "--count",
-                              "HEAD"], stdout=subprocess.PIPE, text=True,
-                             check=False).stdout.strip() or "1"
-    revisions = [int(counted), int(counted) + 1]
+    named = release.release(top)
+    # A build before a release, and the release
+    versions = [f"{named}~1", named]
     commands = [[str(top / "BUILD" / "package"), "--base", trees.name,
-                 "--revision", str(revision), "--no-tarball",
-                 "--output", str(output)] for revision in revisions]
+                 "--release", version, "--no-tarball",
+                 "--output", str(output)] for version in versions]
     if fetch_source.machine_release() == suite:
         status = max(subprocess.run(command, check=False).returncode
                      for command in reversed(commands))
@@ -725,7 +725,7 @@ def build(top, trees, cache, log, suite):
     if status:
         raise TestError("BUILD/package failed; see above")
     return [next(path for path in output.glob("*.deb")
-                 if f"+tc{revision}_" in path.name) for revision in revisions]
+                 if f"+tc{version}_" in path.name) for version in versions]
 
 
 @contextlib.contextmanager

@@ -402,7 +402,7 @@ class Overlay:
         files = "".join(f"{path} {digest(content)}\n"
                         for path, content in sorted(wanted.items())
                         if not NOT_IN_A_SERVER.search(path))
-        stamp = f"+manytables.{digest(files.encode())[:12]}"
+        stamp = f"+table-cache.{digest(files.encode())[:12]}"
         return {**wanted, STAMPED: re.sub(
             rb'(?m)^(#define SOURCE_REVISION ".*)"$',
             lambda match: match[1] + stamp.encode() + b'"', original)}

@@ -3,8 +3,8 @@
 """Build Debian's mariadb-server-core from the patched source.
 
 The server is built as Debian builds its own, but with a version of its own:
-10.11.18-0+deb12u1+tc7 where Debian's is 10.11.18-0+deb12u1, both in dpkg and
-in SELECT VERSION().  debhelper packs it; which files and links are in the
+10.11.18-0+deb12u1+tc2026.11 where Debian's is 10.11.18-0+deb12u1, both in dpkg
+and in SELECT VERSION().  debhelper packs it; which files and links are in the
 package is read from debian/ of the source package, so that it is what
 Debian's package of that version has, and the plugins table_cache_info and
 table_cache_dump.  A package needs the libraries of the Debian release on which
@@ -24,7 +24,8 @@ import sys
 
 import fetch_source
 
-NAME = "mariadb-server-core-manytables"
+PATCH_SET = "Table-cache patch set for MariaDB"
+NAME = "mariadb-server-core-table-cache"
 REPLACED = "mariadb-server-core"
 PLUGINS = ("table_cache_info", "table_cache_dump")
 # Of all series: cmake --install passes over one that a series does not have
@@ -90,7 +91,8 @@ class Package:
                 "of Debian's package: there is nothing that the package "
                 "could take the place of. Build without MARIADB_SOURCE")
         self.upstream = match[2]
-        self.revision = f"{match[3]}+tc{arguments.revision}"
+        self.release = arguments.release
+        self.revision = f"{match[3]}+tc{arguments.release}"
         self.version = (f"{match[1] + ':' if match[1] else ''}"
                         f"{self.upstream}-{self.revision}")
         # -0+deb13u1 from Debian
@@ -150,8 +152,8 @@ class Package:
         (debian / "changelog").write_text(
             f"{NAME} ({self.version}) {self.values['SUITE']}; "
             "urgency=medium\n\n"
-            f"  * {REPLACED} {self.debian_version} with the patch set "
-            f"'MariaDB for\n    servers with many tables', commit {commit}.\n"
+            f"  * {REPLACED} {self.debian_version} with the\n"
+            f"    {PATCH_SET} {self.release}, commit {commit}.\n"
             f"\n -- {self.maintainer()}  "
             f"{email.utils.formatdate(moment)}\n")
         copyright_text = (from_debian / "copyright").read_text()
@@ -220,7 +222,7 @@ class Package:
     def tarball(self):
         """The same build for other systems, to be unpacked anywhere, or at
         the root."""
-        name = f"mariadb-manytables-{self.upstream}-{self.revision}"
+        name = f"mariadb-table-cache-{self.upstream}-{self.revision}"
         machine = os.uname().machine
         target = self.output / f"{name}-linux-{machine}.tar.gz"
         say(f"making {target.name}")
@@ -256,7 +258,7 @@ def main():
     parser.add_argument("--top", type=pathlib.Path, required=True)
     parser.add_argument("--trees", type=pathlib.Path, required=True)
     parser.add_argument("--base", required=True)
-    parser.add_argument("--revision", required=True)
+    parser.add_argument("--release", required=True)
     parser.add_argument("--output", type=pathlib.Path, required=True)
     parser.add_argument("--debug-symbols", action="store_true")
     parser.add_argument("--no-tarball", action="store_true")

@@ -33,7 +33,7 @@ import types
 import overlay
 import run_tests
 
-PATCH_SET = "MariaDB for servers with many tables"
+PATCH_SET = "Table-cache patch set for MariaDB"
 TITLE = re.compile(r"Title: (\S.*)")
 SECTION = re.compile(r"\[([a-z][a-z0-9-]*)\]$")
 

@@ -98,7 +98,7 @@ class OverlayTest(TreesTest):
             self.assertFalse((self.top / (name + ".patch")).exists())
             seen.append(self.tree(name))
             self.assertRegex(seen[-1], r'^#define SOURCE_REVISION '
-                                       r'"abc\+manytables\.[0-9a-f]{12}"\n$')
+                                       r'"abc\+table-cache\.[0-9a-f]{12}"\n$')
         self.assertEqual(seen[1], seen[2])
         self.assertEqual(len(set(seen)), 3)
 
