@@ -3,7 +3,6 @@
 /* The index of Aria's open shares, and the list of open instances */
 
 #include "maria_def.h"
-#include "ma_blockrec.h"
 #include "trnman.h"
 
 static const uchar *share_name(const void *share, size_t *length,
