@@ -37,7 +37,7 @@ OWNERS = (
     (r"mysql-test/suite/table_cache/[rt]/innodb_first_touch_",
      {"innodb-loading"}),
     (r"mysql-test/suite/table_cache/[rt]/innodb_evict_",
-     {"innodb-eviction", "innodb-scans"}),
+     {"innodb-eviction"}),
     (r"mysql-test/suite/table_cache/([rt]|include)/innodb_files_",
      {"innodb-open-files"}),
     (r"mysql-test/suite/table_cache/([rt]|include)/", None),
