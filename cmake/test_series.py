@@ -38,6 +38,8 @@ OWNERS = (
      {"innodb-loading"}),
     (r"mysql-test/suite/table_cache/[rt]/innodb_evict_",
      {"innodb-eviction"}),
+    (r"mysql-test/suite/table_cache/[rt]/innodb_no_descriptor",
+     {"innodb-no-descriptor"}),
     (r"mysql-test/suite/table_cache/([rt]|include)/innodb_files_",
      {"innodb-open-files"}),
     (r"mysql-test/suite/table_cache/([rt]|include)/", None),
@@ -65,7 +67,7 @@ EDITORS = {
 ALONE = ("innodb-latch-wakeups", "s3-alter", "aria-checkpoint-no-memory",
          "query-cache-read-view", "innodb-compressed-assertion",
          "innodb-removed-pages", "lf-alloc-pins", "debian-debug-builds",
-         "mtr-open-files-limit")
+         "mtr-open-files-limit", "innodb-no-descriptor")
 
 
 def all_sources():
