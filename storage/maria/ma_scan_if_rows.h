@@ -3,9 +3,7 @@
 #ifndef MA_SCAN_IF_ROWS_INCLUDED
 #define MA_SCAN_IF_ROWS_INCLUDED
 
-/* Scanning a table that has no rows */
-
-#include "ma_blockrec.h"
+/* Scanning a table that has no rows; ma_blockrec.h comes before */
 
 /**
   Begin to scan a table for rows
