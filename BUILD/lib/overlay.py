@@ -9,7 +9,9 @@ The repository mirrors MariaDB's tree.  Below the folders in FOLDERS,
                    diff of that one file behind a DEP-3 header;
   REPLACED         names the files of MariaDB's that are replaced whole.
 
-So patches have no order, and a path says what is changed.  Several release
+So patches have no order, and a path says what is changed.  Each hunk of a
+.patch, and each new file, belongs to one topic (hunks.py, topics.py), and the
+topics do have an order: series.py writes a patch for each.  Several release
 series of MariaDB's share these files.  Where one series needs another form,
 
   only-SERIES/dir/name  takes the place of dir/name for that series alone;
@@ -22,7 +24,8 @@ series of MariaDB's share these files.  Where one series needs another form,
            Edits made in the patched tree are never overwritten.
   refresh  writes edits made in the patched tree back into the repository, as
            hunks that fit the other series, too, where such hunks exist, and
-           warns of what then breaks a rule on another series.
+           warns of what then breaks a rule on another series.  Hunks keep
+           their topics; a new one needs --topic.
   check    verifies the rules above, and that MariaDB has not changed code that
            a patch disables, on each series whose source is there; it is part
            of BUILD/test unit.
@@ -50,13 +53,15 @@ import subprocess
 import sys
 import tempfile
 
+import hunks
+import topics
+
 FOLDERS = ("include", "libmysqld", "mysys", "sql", "storage", "mysql-test",
            "unittest", "plugin")
 REPLACED = ("sql/table_cache.cc", "sql/table_cache.h")
 STAMPED = "include/source_revision.h"
 NOT_IN_A_SERVER = re.compile(r"(^|/)(mysql-test|unittest)/")
 IGNORED = re.compile(r"(\.orig|\.rej|\.reject|~|\.pyc)$|(^|/)__pycache__(/|$)")
-MAX_CONTEXT = 12                # lines; more means that the hunk is misplaced
 DISABLED = "Disabled-Code"      # a patch's field for disabled_code()
 LICENSE = "SPDX-License-Identifier: GPL-2.0-only"
 # File types that have no comments, or whose every byte is compared
@@ -129,61 +134,18 @@ def split_patch(text):
     return text[:at.start()], text[at.start():]
 
 
-def old_blocks(diff):
-    """For each hunk the lines that it must find in the original."""
-    blocks = []
-    for line in diff.splitlines(keepends=True)[2:]:
-        if line.startswith("@@"):
-            blocks.append([])
-        elif line[0] in " -" and blocks:
-            blocks[-1].append(line[1:])
-    return blocks
-
-
-def occurrences(block, lines):
-    """How often a block of lines occurs in a file."""
-    count = 0
-    size = len(block)
-    for at, line in enumerate(lines[:len(lines) - size + 1]):
-        if line == block[0] and lines[at:at + size] == block:
-            count += 1
-    return count
-
-
-def merged(original, patched):
-    """The lines of the patched file, each behind '+' if it is new, else ' '."""
-    with tempfile.TemporaryDirectory() as work:
-        names = [pathlib.Path(work, name) for name in ("old", "new")]
-        for name, content in zip(names, (original, patched)):
-            name.write_bytes(content)
-        done = subprocess.run(
-            ["diff", "--unchanged-line-format= %L", "--old-line-format=",
-             "--new-line-format=+%L", *map(str, names)],
-            stdout=subprocess.PIPE, check=False)
-    if done.returncode > 1:
-        raise OverlayError("diff failed")
-    return done.stdout.decode("latin-1").splitlines(keepends=True)
-
-
-def disabled_code(original, patched):
-    """A checksum of MariaDB's lines that a patch has put behind '#if 0', None
+def disabled_code(difference, original):
+    """A checksum of MariaDB's lines that a patch has disabled (hunks.py), None
     if there are none.
 
     Such code has moved elsewhere.  The patch quotes only its first and last
     line, so it applies all the same when another release changes the rest.
     """
-    found = []
-    depth = 0                   # of #if in #if, 1 behind the new '#if 0'
-    for line in merged(original, patched):
-        word = re.match(r".\s*#\s*(if|else|elif|endif)", line)
-        if not depth:
-            depth = int(line.startswith("+#if 0"))
-        elif word and word[1] == "if":
-            depth += 1
-        elif word and (depth == 1 or word[1] == "endif"):
-            depth -= 1
-        if depth and line[0] == " ":
-            found.append(line)
+    lines = hunks.lines_of(original)
+    edits = hunks.locate(hunks.read_hunks(difference), lines)
+    found = [" " + row.text for row, replaced
+             in hunks.replaced_rows(hunks.rows_of(edits, lines))
+             if replaced and row.tag == " "]
     return digest("".join(found).encode())[:16] if found else None
 
 
@@ -203,132 +165,14 @@ def disabled_field(sums):
                     for series, value in sorted(sums.items()) if value)
 
 
-def make_diff(path, old, new, others=()):
-    """A unified diff with the least context that locates each hunk.
-
-    Starting from one line on each side, the context of a hunk grows until
-    its lines occur only once in the original: a patch applied to another
-    release then either finds the one right place or fails.  A hunk that would
-    fail on one of the files 'others', which are other releases' originals,
-    gets another context, if there is one with which it does not.
-    """
-    with tempfile.TemporaryDirectory() as work:
-        names = [pathlib.Path(work, name) for name in ("old", "new")]
-        for name, content in zip(names, (old, new)):
-            name.write_bytes(content)
-        done = subprocess.run(["diff", "-U0", *map(str, names)],
-                              stdout=subprocess.PIPE, check=False)
-    if done.returncode > 1:
-        raise OverlayError(f"{path}: diff failed")
-    old_lines = old.decode("latin-1").splitlines(keepends=True)
-    new_lines = new.decode("latin-1").splitlines(keepends=True)
-    for lines in (old_lines, new_lines):
-        if lines and not lines[-1].endswith("\n"):
-            raise OverlayError(f"{path}: no newline at the end of the file")
-
-    # (first old line, end, first new line, end), counted from 0
-    edits = []
-    for match in re.finditer(r"(?m)^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@",
-                             done.stdout.decode("latin-1")):
-        start, size, to, to_size = (1 if value is None else int(value)
-                                    for value in match.groups())
-        start -= 1 if size else 0
-        to -= 1 if to_size else 0
-        edits.append((start, start + size, to, to + to_size))
-
-    groups = [[edit] for edit in edits]
-    contexts = [1] * len(groups)
-    only_after = set()      # hunks without context before the edit
-
-    def bounds(index):
-        group = groups[index]
-        before = 0 if index in only_after else contexts[index]
-        return (max(group[0][0] - before, 0),
-                min(group[-1][1] + contexts[index], len(old_lines)))
-
-    index = 0
-    while index < len(groups):
-        first, last = bounds(index)
-        if index and bounds(index - 1)[1] >= first:
-            groups[index - 1] += groups.pop(index)
-            contexts[index - 1] = max(contexts[index - 1], contexts.pop(index))
-            index -= 1
-        elif occurrences(old_lines[first:last], old_lines) == 1:
-            index += 1
-        elif contexts[index] < MAX_CONTEXT:
-            contexts[index] += 1
-        else:
-            raise OverlayError(f"{path}: the edit at line {first + 1} cannot "
-                               f"be told apart by {MAX_CONTEXT} lines around")
-
-    files = [old_lines] + [other.decode("latin-1").splitlines(keepends=True)
-                           for other in others]
-
-    def fits_all(index):
-        first, last = bounds(index)
-        apart = ((not index or bounds(index - 1)[1] < first)
-                 and (index + 1 == len(groups) or last < bounds(index + 1)[0]))
-        return last > first and apart and all(
-            occurrences(old_lines[first:last], lines) == 1 for lines in files)
-
-    for index, group in enumerate(groups):
-        least = contexts[index]
-        # patch finds a hunk without context only by the lines that it removes
-        removes = all(end > start for start, end, _, _ in group)
-        choices = [(context, False)
-                   for context in (least, *range(0 if removes else 1,
-                                                 MAX_CONTEXT))]
-        # At the beginning of a file, patch would take it for the first lines
-        if removes and group[0][0] > 1:
-            choices += [(context, True) for context in range(1, MAX_CONTEXT)]
-        for contexts[index], after in choices:
-            (only_after.add if after else only_after.discard)(index)
-            if fits_all(index):
-                break
-        else:
-            contexts[index] = least
-            only_after.discard(index)
-
-    out = [f"--- a/{path}\n", f"+++ b/{path}\n"]
-    for index, group in enumerate(groups):
-        first, last = bounds(index)
-        shift = group[0][2] - group[0][0]
-        new_first = first + shift
-        body = []
-        at = first
-        for start, end, to, to_end in group:
-            body += [" " + line for line in old_lines[at:start]]
-            body += ["-" + line for line in old_lines[start:end]]
-            body += ["+" + line for line in new_lines[to:to_end]]
-            at = end
-        body += [" " + line for line in old_lines[at:last]]
-        new_size = sum(line[0] in " +" for line in body)
-        out.append(f"@@ -{first + 1},{last - first} "
-                   f"+{new_first + 1},{new_size} @@\n")
-        out += body
-    return "".join(out).encode("latin-1")
-
-
-def apply_patch(name, patch, original, version):
-    """Return the patched content; not even one line of fuzz is allowed."""
-    with tempfile.TemporaryDirectory() as work:
-        source = pathlib.Path(work, "source")
-        source.write_bytes(original)
-        difference = pathlib.Path(work, "diff")
-        difference.write_bytes(patch)
-        result = pathlib.Path(work, "result")
-        done = subprocess.run(
-            ["patch", "--fuzz=0", "--batch", "--forward", "--unified",
-             "--reject-file=-", f"--output={result}", str(source),
-             str(difference)],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
-            env=dict(os.environ, LC_ALL="C"))
-        if done.returncode == 0:
-            return result.read_bytes()
-        output = done.stdout.decode("latin-1")
-    hunks = re.findall(r"Hunk #\d+ (?:FAILED at \d+|ignored at \d+)", output)
-    raise OverlayError(f"{name} does not apply to MariaDB {version}: "
-                       + ("; ".join(hunks) or output.strip()))
+def apply_patch(name, difference, original, version, only=None):
+    """The patched content; with the hunks of some topics only, if any are
+    named."""
+    try:
+        return hunks.apply_hunks(difference, original, only)
+    except hunks.HunkError as error:
+        raise OverlayError(
+            f"{name} does not apply to MariaDB {version}: {error}") from error
 
 
 # -------------------------------------------------------------------- trees
@@ -347,6 +191,7 @@ class Overlay:
         self.series = series_of(self.version)
         if not self.stock.is_dir():
             raise OverlayError(f"{self.stock}: no source there; fetch it first")
+        self.topics = topics.read_topics(top)
         self.others = []
         for other in sorted(out.glob("*/stock/source")) if out else ():
             other = Overlay(top, other.parent, other.parents[1] / "patched")
@@ -382,8 +227,8 @@ class Overlay:
                 continue
             try:
                 _, difference = split_patch(content.decode("latin-1"))
-                result[path] = apply_patch(name, difference.encode("latin-1"),
-                                           original, self.version)
+                result[path] = apply_patch(name, difference, original,
+                                           self.version)
             except OverlayError as error:
                 failures.append(str(error))
         if failures:
@@ -467,7 +312,12 @@ class Overlay:
         print(f"-- overlay: {len(wanted)} files of the patch set, "
               f"{len(changes)} brought up to date", flush=True)
 
-    def refresh(self):
+    def refresh(self, topic=None):
+        """Take edits over; 'topic' is the name of the topic of what is new."""
+        if topic and topic not in [each.name for each in self.topics]:
+            raise OverlayError(
+                f"there is no topic {topic}; BUILD/topics has "
+                + ", ".join(each.name for each in self.topics))
         if not self.patched.is_dir():
             raise OverlayError("there is no patched tree yet: build first")
         wanted = self.wanted()
@@ -501,8 +351,22 @@ class Overlay:
         todo += [(path, current[path], read(self.stock / path))
                  for path in self.to_be_reworded()
                  if current[path] == wanted[path]]
+        failures = []
+        nameless = False
         for path, content, original in todo:
-            self.take_over(path, content, original)
+            try:
+                self.take_over(path, content, original, topic)
+            except hunks.HunkError as error:
+                failures.append(f"{path}: {error}")
+                if isinstance(error, hunks.NoTopic):
+                    nameless = True
+        if failures:
+            if nameless:
+                failures.append(
+                    "BUILD/refresh --topic NAME names it, one of: "
+                    + ", ".join(each.name for each in self.topics)
+                    + ".  A new topic needs a file in BUILD/topics")
+            raise OverlayError("\n".join(failures))
         # The tree's present file: the repository may be ahead of it
         wanted = self.wanted()
         entries = {}
@@ -517,6 +381,8 @@ class Overlay:
             for problem in sorted(set(other.check_sources()) - mine):
                 print(f"-- refresh: warning: {other.series}: {problem}",
                       file=sys.stderr)
+        for problem in self.check_topics():
+            print(f"-- refresh: warning: {problem}", file=sys.stderr)
 
     def to_be_reworded(self):
         """MariaDB's files whose patch would have other hunks if it was written
@@ -527,14 +393,15 @@ class Overlay:
                          for other in self.sharing(name, path)]
             if not (name.endswith(".patch") and originals):
                 continue
-            difference = split_patch(source.read_text("latin-1"))[1].encode(
-                "latin-1")
-            original = read(self.stock / path)
-            anew = make_diff(path, original,
-                             apply_patch(name, difference, original,
-                                         self.version), originals)
-            if old_blocks(difference.decode("latin-1")) != old_blocks(
-                    anew.decode("latin-1")):
+            difference = split_patch(read(source).decode("latin-1"))[1]
+            lines = hunks.lines_of(read(self.stock / path))
+            try:
+                anew = hunks.write_hunks(
+                    path, hunks.locate(hunks.read_hunks(difference), lines),
+                    lines, list(map(hunks.lines_of, originals)))
+            except hunks.HunkError:
+                continue                # check_sources() says so
+            if hunks.read_hunks(anew) != hunks.read_hunks(difference):
                 yield path
 
     def sharing(self, name, path):
@@ -543,8 +410,9 @@ class Overlay:
                 if other.source_of(name) == self.source_of(name)
                 and (other.stock / path).is_file()]
 
-    def take_over(self, path, content, original):
-        """Bring one edit of the patched tree into the repository."""
+    def take_over(self, path, content, original, topic):
+        """Bring one edit of the patched tree into the repository.  'topic' is
+        the name of the topic of what is new, or None."""
         if original is None or path in REPLACED:
             target = self.source_of(path)
             if content is None or content == original:
@@ -553,6 +421,11 @@ class Overlay:
             else:
                 write(target, content, os.access(self.patched / path, os.X_OK))
                 print(f"   wrote {path}")
+                if topic and not any(each.has(path) for each in self.topics):
+                    mine, = (each for each in self.topics
+                             if each.name == topic)
+                    mine.add(path)
+                    print(f"   listed it in BUILD/topics/{mine.path.name}")
             return
         target = self.source_of(path + ".patch")
         if content is None:
@@ -562,26 +435,31 @@ class Overlay:
             print(f"   removed {path}.patch")
             return
         existing = read(target)
+        lines = hunks.lines_of(original)
+        edits = []
         if existing:
-            header, _ = split_patch(existing.decode("latin-1"))
+            header, difference = split_patch(existing.decode("latin-1"))
+            edits = hunks.locate(hunks.read_hunks(difference), lines)
         else:
             header = (f"{LICENSE}\nDescription: TODO\n"
                       "Forwarded: no\nLast-Update: TODO\n\n")
+        others = self.sharing(path + ".patch", path)
+        edits, new_places = hunks.rebase(edits, lines, hunks.lines_of(content),
+                                         topic)
+        difference = hunks.write_hunks(
+            path, edits, lines,
+            [hunks.lines_of(read(other.stock / path)) for other in others])
         today = datetime.date.today().isoformat()
         header = re.sub(r"(?m)^Last-Update: .*$", f"Last-Update: {today}",
                         header)
-        others = self.sharing(path + ".patch", path)
-        difference = make_diff(path, original, content,
-                               [read(other.stock / path) for other in others])
         sums = disabled_sums(header)
         header = re.sub(rf"(?m)^{DISABLED}: .*\n", "", header)
-        sums[self.series] = disabled_code(original, content)
+        sums[self.series] = disabled_code(difference, original)
         for other in others:
             try:
-                theirs = read(other.stock / path)
-                sums[other.series] = disabled_code(theirs, apply_patch(
-                    path, difference, theirs, other.version))
-            except OverlayError:
+                sums[other.series] = disabled_code(difference,
+                                                   read(other.stock / path))
+            except hunks.HunkError:
                 pass            # check_sources() says so
         known = {file.stem.partition("-")[2]
                  for file in self.top.glob("cmake/base-*.cmake")}
@@ -590,8 +468,10 @@ class Overlay:
         if sums[self.series]:
             header = (header.rstrip("\n") + f"\n{DISABLED}: "
                       + disabled_field(sums) + "\n\n")
-        write(target, header.encode("latin-1") + difference, False)
-        print(f"   wrote {path}.patch")
+        write(target, (header + difference).encode("latin-1"), False)
+        print(f"   wrote {path}.patch"
+              + "".join(f"\n      line {line}: a new hunk of {name}"
+                        for line, name in new_places))
 
     # ------------------------------------------------------------- checking
 
@@ -622,6 +502,19 @@ class Overlay:
         for series in (self, *self.others):
             for problem in series.check_sources():
                 yield f"{series.series}: {problem}"
+        yield from self.check_topics()
+
+    def check_topics(self):
+        """Yield a sentence for each new file without a topic, or with several.
+
+        Files of all series count, whether their source is there or not.
+        """
+        names = set(files_below(self.top))
+        for base in self.top.glob("only-*"):
+            names.update(files_below(base))
+        yield from topics.problems(
+            self.topics,
+            {name for name in names if not name.endswith(".patch")})
 
     def check_sources(self):
         """Yield a sentence for each rule broken on this series' source."""
@@ -668,24 +561,23 @@ class Overlay:
             yield f"{name}: MariaDB {self.version} has no file {path}"
             return
         try:
-            patched = apply_patch(name, difference.encode("latin-1"),
-                                  original, self.version)
-        except OverlayError as error:
+            for number, hunk in enumerate(hunks.read_hunks(difference), 1):
+                if hunk.topic not in [each.name for each in self.topics]:
+                    yield (f"{name}: hunk {number} names no topic of "
+                           f"BUILD/topics: {hunk.topic!r}")
+            apply_patch(name, difference, original, self.version)
+            disabled = disabled_code(difference, original)
+        except (OverlayError, hunks.HunkError) as error:
             yield str(error)
             return
-        disabled = disabled_code(original, patched)
         sums = disabled_sums(header)
         if disabled != sums.get(self.series, sums.get("")):
             sums[self.series] = disabled
-            yield (f"{name}: the code that it disables by #if 0 is not what "
-                   f"it was: make MariaDB {self.version}'s change where that "
-                   "code is now, then write into the patch's header: "
+            yield (f"{name}: the code that it disables by #ifdef "
+                   f"{hunks.REPLACED} is not what it was: make MariaDB "
+                   f"{self.version}'s change where that code is now, then "
+                   "write into the patch's header: "
                    f"{DISABLED}: {disabled_field(sums)}")
-        lines = original.decode("latin-1").splitlines(keepends=True)
-        for number, block in enumerate(old_blocks(difference), 1):
-            if occurrences(block, lines) != 1:
-                yield (f"{name}: hunk {number} does not locate one place "
-                       f"(found {occurrences(block, lines)})")
 
 
 def same_file(a, b):
@@ -713,6 +605,10 @@ def main():
                         help="directory of the patched source/")
     parser.add_argument("--out", type=pathlib.Path,
                         help="directory with SERIES/stock of other series")
+    parser.add_argument("--topic", metavar="NAME",
+                        default=os.environ.get("REFRESH_TOPIC"),
+                        help="with refresh: the topic of what is new; by "
+                             "default the environment's REFRESH_TOPIC")
     parser.add_argument("--discard", action="store_true",
                         help="with apply: overwrite edits in the patched tree")
     arguments = parser.parse_args()
@@ -721,7 +617,7 @@ def main():
     if arguments.action == "apply":
         overlay.apply(arguments.discard)
     elif arguments.action == "refresh":
-        overlay.refresh()
+        overlay.refresh(arguments.topic)
     else:
         problems = list(overlay.check())
         if problems:
@@ -734,7 +630,7 @@ def main():
 if __name__ == "__main__":
     try:
         main()
-    except OverlayError as error:
+    except (OverlayError, hunks.HunkError, topics.TopicError) as error:
         for line in str(error).splitlines():
             print(f"-- overlay: error: {line}", file=sys.stderr)
         sys.exit(1)

@@ -49,7 +49,7 @@ PATCHED_OPTIONS = {
                            "--plugin-load-add=table_cache_info",
                            "--table-cache-dump-interval=1"),
 }
-PROGRAMS = ("deploy", "replication", "galera")
+PROGRAMS = ("deploy", "replication", "galera", "series")
 OPEN_FILES = 16384              # for each server that mtr starts
 MEMORY = 2 << 30                # bytes of a RAM disk that mtr's servers may need
 # main.func 'innodb'   w2 [ pass ]    123
@@ -287,7 +287,9 @@ class Runner:
         shutil.rmtree(memory, ignore_errors=True)
         link.unlink()
 
-    def mtr(self, suites, build_type):
+    def mtr(self, suites, build_type, tests=()):
+        """Run suites, or single tests named SUITE.TEST."""
+        suites = suites or f"{len(tests)} tests"
         results = Results(f"{suites} ({build_type})")
         header(f"mtr: {suites}, {self.variant} {build_type} build")
         end = MtrEnd()
@@ -314,11 +316,12 @@ class Runner:
         if limit == resource.RLIM_INFINITY or limit > OPEN_FILES:
             limit = OPEN_FILES
         # mtr counts the first run as well: 2 is to run a failed test once more
-        command = ["./mtr", f"--suite={suites}", f"--parallel={jobs}",
+        command = ["./mtr", *([] if tests else [f"--suite={suites}"]),
+                   f"--parallel={jobs}",
                    *self.memory_for_mtr(),
                    "--force", "--max-test-fail=0", "--retry=2",
                    f"--open-files-limit={limit}",
-                   *self.mtr_options]
+                   *self.mtr_options, *tests]
         directory = self.tree(build_type) / "mysql-test"
         try:
             status = stream(command, directory, each_line)
@@ -411,10 +414,11 @@ class Runner:
 
     # ------------------------------------------------------------ topologies
 
-    def program(self, what):
+    def program(self, what, build_type):
         """A test that is a program of its own: BUILD/lib/WHAT_test.py.  It prints
         'PASS name' or 'FAIL name: why' for each thing that it checks."""
-        results = Results(what)
+        results = Results(f"{what} ({build_type})" if what == "series"
+                          else what)
         header(what)
 
         def each_line(line):
@@ -426,7 +430,9 @@ class Runner:
 
         command = [sys.executable, str(self.top / "BUILD/lib" / f"{what}_test.py"),
                    "--trees", str(self.trees)]
-        if self.seconds is not None and what != "deploy":
+        if what == "series":
+            command.append(f"--type={build_type}")
+        elif self.seconds is not None and what != "deploy":
             command.append(f"--seconds={self.seconds}")
         if self.older and what == "replication":
             command.append(f"--from-trees={self.trees.parent / self.older}")
@@ -437,7 +443,7 @@ class Runner:
 
     def run(self, what, build_type):
         if what in PROGRAMS:
-            return self.program(what)
+            return self.program(what, build_type)
         if what == "unit":
             return self.unit(build_type)
         if what == "stress":

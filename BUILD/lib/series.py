@@ -1,15 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Write the patch set as a series of patches, one a capability.
+"""Write the patch set as a series of patches, one a topic.
 
-The repository keeps one .patch for each file of MariaDB's.  Packagers want
-one for each capability instead, in an order.  series.map says which files
-belong to which.  A series is made from states of the source: state 0 is
-MariaDB's own, state N has the files of the first N capabilities.  Patch N is
-the difference of two states, so the series as a whole gives the patched tree.
-
-Where two capabilities edit the same file, the earlier patch has that file as
-it was in a commit before the later one landed ('at REVISION' in the map).
+The repository keeps one .patch for each file of MariaDB's.  A maintainer or a
+packager wants one for each change instead, in an order: the topics (topics.py).
+Stage 0 is MariaDB's source.  Stage N has the hunks and the new files of the
+first N topics, without the code of MariaDB's that they replace (hunks.py).
+Patch N is the difference of two stages, with three lines of context.
 
 git makes the patches, from a repository of its own that holds only the files
 concerned: git am takes them, and so do quilt and dpkg-source.  The same input
@@ -20,7 +17,6 @@ Exit status: 0 done, 1 failed, 2 wrong usage.
 
 import argparse
 import datetime
-import fnmatch
 import os
 import pathlib
 import re
@@ -28,14 +24,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import types
 
+import hunks
 import overlay
-import run_tests
+import topics
 
 PATCH_SET = "Table-cache patch set for MariaDB"
-TITLE = re.compile(r"Title: (\S.*)")
-SECTION = re.compile(r"\[([a-z][a-z0-9-]*)\]$")
 
 
 class SeriesError(Exception):
@@ -46,104 +40,108 @@ def say(text):
     print(f"-- series: {text}", flush=True)
 
 
-class Capability:
-    """A section of series.map."""
-
-    def __init__(self, name):
-        self.name = name
-        self.title = ""
-        self.description = []
-        self.patterns = []              # [(pattern, revision or None)]
-
-
-def read_map(path):
-    """The capabilities, in their order."""
-    result = []
-    in_header = False
-    for number, line in enumerate(path.read_text().splitlines(), 1):
-        where = f"{path.name}:{number}"
-        if line.startswith("#"):
-            continue
-        match = SECTION.match(line)
-        if match:
-            if match[1] in [section.name for section in result]:
-                raise SeriesError(f"{where}: section {line} is there twice")
-            result.append(Capability(match[1]))
-            in_header = True
-        elif not line.strip():
-            in_header = in_header and not (result and result[-1].title)
-        elif not result:
-            raise SeriesError(f"{where}: expected a section like [name]")
-        elif in_header:
-            section = result[-1]
-            match = TITLE.match(line)
-            if match and not section.title:
-                section.title = match[1]
-            elif section.title and line.startswith(" "):
-                section.description.append("" if line == " ." else line[1:])
-            else:
-                raise SeriesError(f"{where}: expected 'Title: ...', and lines "
-                                  "that begin with a space")
-        else:
-            match = re.fullmatch(r"(\S+)(?: at ([0-9a-f]{7,40}))?", line)
-            if not match:
-                raise SeriesError(f"{where}: expected PATTERN or PATTERN at "
-                                  "REVISION")
-            result[-1].patterns.append((match[1], match[2]))
-    for section in result:
-        if not section.title or not section.patterns:
-            raise SeriesError(f"{path.name}: section [{section.name}] has no "
-                              "title or no patterns")
-    if not result:
-        raise SeriesError(f"{path.name}: has no sections")
-    return result
-
-
-def longest(patterns, path):
-    """Length of the longest pattern that fits a path; 0 if none does."""
-    return max((len(pattern) for pattern in patterns
-                if fnmatch.fnmatchcase(path, pattern)), default=0)
-
-
-def assign(capabilities, paths):
-    """{path: index of the capability that brings its last form}.
-
-    Raises SeriesError that names every path without one, or with several.
-    """
-    owners = {}
-    problems = []
-    for path in paths:
-        lengths = [longest([pattern for pattern, revision in section.patterns
-                            if not revision], path)
-                   for section in capabilities]
-        best = max(lengths)
-        if not best:
-            problems.append(f"{path}: no capability in series.map has it")
-        elif lengths.count(best) > 1:
-            names = [section.name for section, length
-                     in zip(capabilities, lengths) if length == best]
-            problems.append(f"{path}: equally long patterns in series.map "
-                            f"give it to {' and '.join(names)}")
-        else:
-            owners[path] = lengths.index(best)
-    if problems:
-        raise SeriesError("\n".join(problems))
-    return owners
+def patch_name(topic):
+    return f"table-cache-{topic.number:02}-{topic.name}.patch"
 
 
 class Maker:
+    """The stages of the source."""
+
     def __init__(self, top, trees, base):
         self.top = top
         self.stock = trees / "stock"
         self.trees = trees
         self.base = base
-        self.capabilities = read_map(top / "BUILD/lib/series.map")
-        self.files = overlay.sources(top, base)
-        self.paths = sorted(self.files)
-        self.owners = assign(self.capabilities, self.paths)
-        self.whole = {}                 # {path in the source: content}
         version = overlay.read(self.stock / "version")
         self.version = version.decode().strip() if version else "?"
+        self.topics = topics.read_topics(top)
+        self.files = overlay.sources(top, base)
+        # {topic: {path in the source: new file}}
+        self.new_files = {topic.name: {} for topic in self.topics}
+        # {path in the source: (MariaDB's lines, edits)}
+        self.edited = {}
+        self.read_files()
+
+    def read_files(self):
+        problems = []
+        for name, file in sorted(self.files.items()):
+            content = overlay.read(file)
+            if not name.endswith(".patch"):
+                try:
+                    mine = topics.owner(self.topics, name)
+                except topics.TopicError as error:
+                    problems.append(str(error))
+                    continue
+                self.new_files[mine.name][name] = content
+                continue
+            path = name[:-len(".patch")]
+            original = self.original(path)
+            if original is None:
+                problems.append(f"{name}: MariaDB {self.version} has no file "
+                                f"{path}")
+                continue
+            _, difference = overlay.split_patch(content.decode("latin-1"))
+            lines = hunks.lines_of(original)
+            try:
+                edits = hunks.locate(hunks.read_hunks(difference), lines)
+            except hunks.HunkError as error:
+                problems.append(f"{name} does not apply to MariaDB "
+                                f"{self.version}: {error}")
+                continue
+            for topic in sorted({edit.topic for edit in edits}):
+                if topic not in self.new_files:
+                    problems.append(f"{name}: a hunk of {topic!r}, which is no "
+                                    "topic of BUILD/topics")
+            self.edited[path] = (lines, edits)
+        if problems:
+            raise SeriesError("\n".join(problems))
+
+    def original(self, path):
+        return overlay.read(self.stock / "source" / path)
+
+    def content(self, path, names):
+        """MariaDB's file with the edits of some topics."""
+        lines, edits = self.edited[path]
+        return hunks.content_of(hunks.without_replaced(hunks.apply_edits(
+            [edit for edit in edits if edit.topic in names], lines)))
+
+    def paths_of(self, topic):
+        """What a topic changes, in the source."""
+        return sorted({*self.new_files[topic.name],
+                       *(path for path, (_, edits) in self.edited.items()
+                         if any(edit.topic == topic.name for edit in edits))})
+
+    def stages(self):
+        """Yield (topic, {path in the source: content}) in order, with all files
+        that differ from MariaDB's so far; topics without changes are left out."""
+        state = {}
+        names = set()
+        for topic in self.topics:
+            names.add(topic.name)
+            paths = self.paths_of(topic)
+            if not paths:
+                say(f"{topic.name}: MariaDB {self.base} does not need it")
+                continue
+            for path in paths:
+                if path in self.new_files[topic.name]:
+                    state[path] = self.new_files[topic.name][path]
+                else:
+                    state[path] = self.content(path, names)
+            yield topic, dict(state)
+
+    def whole(self):
+        """{path: content}: what the series must give in the end."""
+        wanted = overlay.Overlay(self.top, self.stock,
+                                 self.trees / "patched").wanted()
+        return {path: content if path in self.files else
+                hunks.content_of(hunks.without_replaced(
+                    hunks.lines_of(content)))
+                for path, content in wanted.items()}
+
+    def executable(self, path):
+        return any(os.access(file, os.X_OK) for file in
+                   (self.files.get(path, self.top / path),
+                    self.stock / "source" / path))
 
     def git(self, *words, where=None, env=None):
         done = subprocess.run(["git", *words], cwd=where or self.top,
@@ -155,76 +153,13 @@ class Maker:
                               + done.stderr.decode(errors="replace")[-2000:])
         return done.stdout
 
-    def files_at(self, revision):
-        """Paths of the patch set's files in a commit."""
-        try:
-            listed = self.git("ls-tree", "-r", "--name-only", revision,
-                              *overlay.FOLDERS).decode()
-        except SeriesError as error:
-            raise SeriesError(
-                f"commit {revision}, from which series.map takes an earlier "
-                "form of some files, is not in this clone; fetch the whole "
-                "history (git fetch --unshallow)") from error
-        return listed.split("\n")[:-1]
-
-    def taken(self, index):
-        """{path in the repository: content} that a capability brings."""
-        section = self.capabilities[index]
-        result = {}
-        for path in self.paths:
-            if self.owners[path] == index:
-                result[path] = overlay.read(self.files[path])
-        for revision in sorted({revision for _, revision in section.patterns
-                                if revision}):
-            patterns = [pattern for pattern, other in section.patterns
-                        if other == revision]
-            plain = [pattern for other in self.capabilities
-                     for pattern, at in other.patterns if not at]
-            for path in self.files_at(revision):
-                length = longest(patterns, path)
-                if length and length >= longest(plain, path):
-                    result[path] = self.git("show", f"{revision}:{path}")
-        return result
-
-    def original(self, path):
-        return overlay.read(self.stock / "source" / path)
-
-    def states(self):
-        """Yield (capability, {path in the source: content}) in order; the
-        paths are those of all files that differ from MariaDB's so far."""
-        state = {}
-        for index, section in enumerate(self.capabilities):
-            for name, content in sorted(self.taken(index).items()):
-                if not name.endswith(".patch"):
-                    state[name] = content
-                    continue
-                path = name[:-len(".patch")]
-                original = self.original(path)
-                if original is None:
-                    raise SeriesError(f"{name}: MariaDB {self.version} has no "
-                                      f"file {path}")
-                _, difference = overlay.split_patch(content.decode("latin-1"))
-                state[path] = overlay.apply_patch(
-                    f"[{section.name}] {name}", difference.encode("latin-1"),
-                    original, self.version)
-            yield section, dict(state)
-
-    def message(self, section, date):
-        """A commit message whose last paragraph is the rest of a DEP-3
-        header; its first part are the mail's From and Subject."""
-        return "\n".join([
-            section.title, "", *section.description, "",
-            f"Origin: other, the patch set '{PATCH_SET}'",
-            "Forwarded: no", f"Applies-To: mariadb {self.version}",
-            f"Last-Update: {date}", ""])
-
-    def last_change(self, section):
-        """Time (UTC) and author of the last change of a capability's files."""
-        mine = [str(self.files[path]) for path in self.paths
-                if self.capabilities[self.owners[path]] is section]
-        mine = mine or ["BUILD/lib/series.map"]
+    def last_change(self, topic):
+        """Time (UTC) and author of the last change of a topic's files."""
+        mine = [topic.path]
+        for path in self.paths_of(topic):
+            mine.append(self.files.get(path) or self.files[path + ".patch"])
         last = self.git("log", "-1", "--format=%ct%n%an%n%ae", "--",
-                        *mine).decode().splitlines()
+                        *map(str, mine)).decode().splitlines()
         stamp, name, email = last if last else ("0", PATCH_SET, "unknown")
         return (datetime.datetime.fromtimestamp(int(stamp),
                                                 datetime.timezone.utc),
@@ -232,10 +167,10 @@ class Maker:
 
     def make(self, output):
         """Write the series; return the names of the patches."""
-        states = list(self.states())
-        # The whole patch set as it is now; a user may edit it meanwhile
-        self.whole = states[-1][1]
-        paths = sorted({path for _, state in states for path in state})
+        stages = list(self.stages())
+        if self.whole() != stages[-1][1]:
+            raise SeriesError("the last stage is not the patched tree")
+        paths = sorted({path for _, state in stages for path in state})
         with tempfile.TemporaryDirectory(prefix="series-") as work:
             work = pathlib.Path(work)
             identity = {"HOME": str(work), "GIT_CONFIG_NOSYSTEM": "1"}
@@ -257,29 +192,15 @@ class Maker:
                     overlay.write(repository / path, content, os.access(
                         self.stock / "source" / path, os.X_OK))
             git("add", "-f", "--all", ".")
-            git("commit", "-q", "--allow-empty", "-m", f"MariaDB {self.version}")
-            wanted = overlay.Overlay(self.top, self.stock,
-                                     self.trees / "patched").wanted()
-            if wanted != self.whole:
-                wrong = sorted(path for path in set(wanted) | set(self.whole)
-                               if wanted.get(path) != self.whole.get(path))
-                raise SeriesError("the series does not give the patched tree; "
-                                  "these files differ:\n  "
-                                  + "\n  ".join(wrong))
+            git("commit", "-q", "--allow-empty", "-m",
+                f"MariaDB {self.version}")
             before = {}
-            for section, state in states:
-                if state == before:
-                    say(f"{section.name}: this version of the patch set "
-                        "does not have it")
-                    continue
+            for topic, state in stages:
                 for path, content in state.items():
                     if before.get(path) != content:
-                        executable = any(
-                            os.access(file, os.X_OK) for file in
-                            (self.files.get(path, self.top / path),
-                             self.stock / "source" / path))
-                        overlay.write(repository / path, content, executable)
-                moment, name, email = self.last_change(section)
+                        overlay.write(repository / path, content,
+                                      self.executable(path))
+                moment, name, email = self.last_change(topic)
                 for role in ("AUTHOR", "COMMITTER"):
                     identity[f"GIT_{role}_NAME"] = name
                     identity[f"GIT_{role}_EMAIL"] = email
@@ -287,40 +208,39 @@ class Maker:
                         f"@{int(moment.timestamp())} +0000")
                 git("add", "-f", "--all", ".")
                 git("commit", "-q", "--cleanup=verbatim", "-m",
-                    self.message(section, moment.date().isoformat()))
-                git("tag", section.name)
+                    topic.message + "\n")
                 before = state
             made = work / "patches"
             made.mkdir()
-            git("format-patch", "-q", "--root", "--zero-commit",
-                "--no-signature", "--no-renames", "--full-index",
-                "--output-directory", str(made), "series~"
-                + str(len(git("tag").split())) + "..series")
+            git("format-patch", "-q", "--zero-commit", "--no-signature",
+                "--no-renames", "--full-index", "--output-directory",
+                str(made), f"series~{len(stages)}..series")
             names = []
-            tags = [section.name for section, _ in states
-                    if section.name.encode() in git("tag").split()]
-            for number, (patch, name) in enumerate(
-                    zip(sorted(made.iterdir()), tags), 1):
-                names.append(f"table-cache-{number:02}-{name}.patch")
+            for patch, (topic, _) in zip(sorted(made.iterdir()), stages):
+                names.append(patch_name(topic))
                 patch.rename(made / names[-1])
             (made / "series").write_text("".join(f"{name}\n"
                                                  for name in names))
-            # In one step, so that an interrupted run leaves the former one
-            output.parent.mkdir(parents=True, exist_ok=True)
-            new = output.with_name(output.name + ".new")
-            shutil.rmtree(new, ignore_errors=True)
-            shutil.copytree(made, new)
-            if output.exists():
-                others = files_of_others(output)
-                if others:
-                    shutil.rmtree(new)
-                    raise SeriesError(
-                        f"{output} would be replaced as a whole, and holds "
-                        f"{others[0]}, which is not of a series written "
-                        "before; write this one elsewhere and copy it")
-                shutil.rmtree(output)
-            new.rename(output)
+            replace_directory(output, made)
         return names
+
+
+def replace_directory(output, made):
+    """In one step, so that an interrupted run leaves the former series."""
+    output.parent.mkdir(parents=True, exist_ok=True)
+    new = output.with_name(output.name + ".new")
+    shutil.rmtree(new, ignore_errors=True)
+    shutil.copytree(made, new)
+    if output.exists():
+        others = files_of_others(output)
+        if others:
+            shutil.rmtree(new)
+            raise SeriesError(
+                f"{output} would be replaced as a whole, and holds "
+                f"{others[0]}, which is not of a series written before; write "
+                "this one elsewhere and copy it")
+        shutil.rmtree(output)
+    new.rename(output)
 
 
 def files_of_others(directory):
@@ -359,47 +279,48 @@ class Trial:
         self.maker = maker
         self.patches = patches
         self.names = names
-        self.tree = maker.trees / "series"
-        self.source = self.tree / "source"
+        self.source = maker.trees / "series" / "applied"
 
     def unpack(self):
         """A copy of the source as dpkg-source unpacks it, with the series in
         debian/patches."""
         stock = self.maker.stock / "source"
         debian = self.source / "debian" / "patches"
-        paths = touched(self.patches)
-        if debian.is_dir():
-            paths |= touched(debian)
         say("copying the unpacked source package")
         shutil.rmtree(self.source, ignore_errors=True)
-        self.tree.mkdir(parents=True, exist_ok=True)
+        self.source.parent.mkdir(parents=True, exist_ok=True)
         shutil.copytree(stock, self.source, symlinks=True)
-        # A file that was patched in the former run, and is not now, has to
-        # look new to ninja, though it is older
-        for path in paths:
-            if (self.source / path).is_file():
-                os.utime(self.source / path)
         debian.mkdir(parents=True, exist_ok=True)
         for name in self.names:
             shutil.copyfile(self.patches / name, debian / name)
         with open(debian / "series", "a", encoding="utf-8") as series:
             series.write("".join(f"{name}\n" for name in self.names))
 
-    def push(self, name=None):
-        """Apply all patches, or those up to one.  quilt ignores the user's
-        settings, and no fuzz is allowed, as with dpkg-source."""
-        run(["quilt", "--quiltrc=-", "push", "--fuzz=0",
-             *([name] if name else ["-a"])], self.source,
+    def push(self):
+        """Apply all patches.  quilt ignores the user's settings, and no fuzz is
+        allowed, as with dpkg-source."""
+        run(["quilt", "--quiltrc=-", "push", "--fuzz=0", "-a"], self.source,
             {"QUILT_PATCHES": "debian/patches", "LC_ALL": "C"})
 
     def compare(self):
-        """The result is the patched tree, file by file."""
-        patched = self.maker.whole
+        """The result is the patched tree, file by file, but for the code that
+        has been replaced.  Here unifdef removes that, not this program."""
+        patched = overlay.Overlay(self.maker.top, self.maker.stock,
+                                  self.maker.trees / "patched").wanted()
         stock = self.maker.stock / "source"
         wrong = []
         for path in sorted(set(patched) | touched(self.patches)):
             want = patched.get(path, overlay.read(stock / path))
-            if overlay.read(self.source / path) != want:
+            found = overlay.read(self.source / path)
+            if (f"#ifdef {hunks.REPLACED}".encode() in want
+                    and path not in self.maker.files):
+                # It exits with 1 if it has changed something
+                want = subprocess.run(
+                    ["unifdef", f"-U{hunks.REPLACED}"], input=want,
+                    stdout=subprocess.PIPE, check=False).stdout
+                want, found = (re.sub(rb"\n[ \t]*(?=\n)", b"", text)
+                               for text in (want, found))
+            if found != want:
                 wrong.append(path)
         if wrong:
             raise SeriesError("the series does not give the patched tree; "
@@ -435,76 +356,17 @@ class Trial:
         self.push()
         count = self.compare()
         say(f"quilt applies {len(self.names)} patches without fuzz; all "
-            f"{count} files are those of the patched source")
+            f"{count} files are those of the patched source, but for the code "
+            "that has been replaced")
         self.apply_with_git()
         say("git am gives the same")
 
-    # ---------------------------------------------------------------- build
 
-    def build_and_test(self, last_only):
-        """Build and test after each patch; return the number of failures."""
-        self.unpack()
-        all_results = []
-        runner = run_tests.Runner(types.SimpleNamespace(
-            top=self.maker.top, trees=self.maker.trees, variant="series",
-            seconds=0), [])
-        build = self.tree / "release"
-        applied = set()
-        for name in self.names:
-            applied |= set(re.findall(
-                r"(?m)^\+\+\+ b/(\S+)$",
-                (self.patches / name).read_text(errors="replace")))
-            if last_only and name != self.names[-1]:
-                continue
-            self.push(name)
-            say(f"building with the patches up to {name}")
-            script = self.maker.top / "cmake"
-            status = run_tests.stream(
-                ["cmake", "-D", f"TREES={self.maker.trees}",
-                 "-D", f"BASE={self.maker.base}", "-D", "TREE=series",
-                 "-D", "TYPE=release", "-P", str(script / "build_tree.cmake")],
-                self.maker.top)
-            if status:
-                raise SeriesError(f"the source with the patches up to {name} "
-                                  "does not build")
-            title = name[:-len(".patch")]
-            results = run_tests.Results(title)
-            all_results.append(results)
-            self.unit_tests(build, applied, results)
-            suites = self.suites(applied)
-            if suites:
-                outcome = runner.mtr(",".join(suites), "release")
-                results.outcome.update(outcome.outcome)
-                results.retried |= outcome.retried
-            if not results.outcome:
-                results.add("no tests", "failed")
-        self.compare()
-        return runner.summary(all_results)
-
-    @staticmethod
-    def suites(applied):
-        """The mtr suites that some patches bring or extend."""
-        found = set()
-        for path in applied:
-            match = re.match(r"(?:mysql-test/suite|plugin/\w+/mysql-test)/"
-                             r"(\w+)/(?:t/)?\w+\.test$", path)
-            if match and match[1] != "sys_vars":
-                found.add(match[1])
-        return sorted(found)
-
-    @staticmethod
-    def unit_tests(build, applied, results):
-        names = sorted(pathlib.PurePath(path).name.rsplit("-t.", 1)[0]
-                       for path in applied
-                       if re.search(r"-t\.(c|cc)$", path))
-        if not names:
-            return
-        run_tests.header("unit tests: " + " ".join(names))
-        for name in names:
-            report = run_tests.stream(
-                ["ctest", "--output-on-failure", "--no-tests=error", "-R",
-                 f"^{name}$"], build)
-            results.add(name, "failed" if report else "passed")
+def check(maker):
+    with tempfile.TemporaryDirectory(prefix="series-") as work:
+        names = maker.make(pathlib.Path(work, "patches"))
+    say(f"{len(maker.files)} files of the patch set give {len(names)} patches "
+        f"for MariaDB {maker.version}")
 
 
 def main():
@@ -516,13 +378,16 @@ def main():
     parser.add_argument("--output", type=pathlib.Path)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--try", dest="attempt", action="store_true")
-    parser.add_argument("--build", action="store_true")
-    parser.add_argument("--last", action="store_true")
     arguments = parser.parse_args()
     trees = arguments.trees.resolve()
     maker = Maker(arguments.top.resolve(), trees, arguments.base)
     if arguments.check:
-        say(f"each of {len(maker.paths)} files has its patch")
+        check(maker)
+        for other in sorted(trees.parent.glob("*/stock/version")):
+            base = other.parents[1].name
+            if (base != arguments.base and
+                    (maker.top / f"cmake/base-{base}.cmake").is_file()):
+                check(Maker(maker.top, other.parents[1], base))
         return 0
     output = (arguments.output or trees / "series" / "patches").resolve()
     names = maker.make(output)
@@ -532,18 +397,16 @@ def main():
         added = sum(line[:1] == "+" and line[:4] != "+++ " for line in lines)
         removed = sum(line[:1] == "-" and line[:3] != "---" for line in lines)
         print(f"   {name}: {added} lines added, {removed} removed")
-    trial = Trial(maker, output, names)
     if arguments.attempt:
-        trial.apply_all()
-    if arguments.build:
-        return 1 if trial.build_and_test(arguments.last) else 0
+        Trial(maker, output, names).apply_all()
     return 0
 
 
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except (SeriesError, overlay.OverlayError) as error:
+    except (SeriesError, overlay.OverlayError, hunks.HunkError,
+            topics.TopicError) as error:
         for line in str(error).splitlines():
             print(f"-- series: error: {line}", file=sys.stderr)
         sys.exit(1)

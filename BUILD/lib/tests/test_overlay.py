@@ -16,11 +16,20 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 sys.dont_write_bytecode = True
 
 import fetch_source                                     # noqa: E402
+import hunks                                            # noqa: E402
 import overlay                                          # noqa: E402
 
 HEADER = (overlay.LICENSE + "\nDescription: a test\nForwarded: no\n"
           "Last-Update: 2026-01-01\n\n")
 STOCK = "".join(f"line {number}\n" for number in range(1, 41))
+TOPIC = overlay.LICENSE + "\n\nWhat changes\n\nWhy.\n\nFiles:\n"
+
+
+def difference(path, old, new, topic="first"):
+    """What BUILD/refresh writes for an edit."""
+    old, new = hunks.lines_of(old), hunks.lines_of(new)
+    edits, _ = hunks.rebase([], old, new, topic)
+    return hunks.write_hunks(path, edits, old)
 
 
 class TreesTest(unittest.TestCase):
@@ -37,6 +46,8 @@ class TreesTest(unittest.TestCase):
         self.put(self.stock / "source/sql/a.cc", STOCK)
         self.put(self.stock / "source/sql/other.cc", "int other;\n")
         self.put(self.top / "sql/new.cc", f"// {overlay.LICENSE}\nint a;\n")
+        self.put(self.top / "BUILD/topics/10-first", TOPIC + "  sql/n*.cc\n")
+        self.put(self.top / "BUILD/topics/20-second", TOPIC)
         subprocess.run(["git", "init", "-q", str(self.top)], check=True)
 
     @staticmethod
@@ -45,7 +56,7 @@ class TreesTest(unittest.TestCase):
         path.write_text(text)
 
     def patch(self, new, old=STOCK, path="sql/a.cc"):
-        text = overlay.make_diff(path, old.encode(), new.encode()).decode()
+        text = difference(path, old, new)
         self.put(self.top / (path + ".patch"), HEADER + text)
         return text
 
@@ -94,7 +105,7 @@ class OverlayTest(TreesTest):
                            ("mysql-test/t/a.inc", "# d"), ("sql/e.cc", "")):
             self.put(self.top / path, f"// {overlay.LICENSE}\n{text}\n")
             self.apply()
-            self.run_overlay("refresh")     # takes it for no edit
+            self.run_overlay("refresh", topic="first")     # takes it for no edit
             self.assertFalse((self.top / (name + ".patch")).exists())
             seen.append(self.tree(name))
             self.assertRegex(seen[-1], r'^#define SOURCE_REVISION '
@@ -110,7 +121,8 @@ class OverlayTest(TreesTest):
         with self.assertRaises(overlay.OverlayError) as caught:
             self.apply()
         self.assertRegex(str(caught.exception),
-                         r"sql/a\.cc\.patch .*1:10\.11\.99: Hunk #1 FAILED")
+                         r"sql/a\.cc\.patch .*1:10\.11\.99: hunk 1 .* is found 0 "
+                         "times")
         self.assertEqual(self.tree(), STOCK)
         self.assertIn("int a;", self.tree("sql/new.cc"))
 
@@ -139,7 +151,7 @@ class OverlayTest(TreesTest):
         self.assertIn("sql/new.cc", str(caught.exception))
         self.assertEqual(self.tree("sql/new.cc"), "edited\n")
         with self.assertRaises(overlay.OverlayError):
-            self.run_overlay("refresh")
+            self.run_overlay("refresh", topic="first")
         self.apply(discard=True)
         self.assertEqual(self.tree("sql/new.cc"), "from the repository\n")
 
@@ -148,7 +160,7 @@ class OverlayTest(TreesTest):
         edited = STOCK.replace("line 7\n", "line seven\n")
         self.put(self.patched / "source/sql/a.cc", edited)
         self.put(self.patched / "source/plugin/p/p.cc", "int p;\n")
-        self.run_overlay("refresh")
+        self.run_overlay("refresh", topic="first")
         self.assertIn("+line seven",
                       (self.top / "sql/a.cc.patch").read_text())
         self.assertEqual((self.top / "plugin/p/p.cc").read_text(), "int p;\n")
@@ -159,7 +171,7 @@ class OverlayTest(TreesTest):
         self.patch(STOCK + "more\n")
         self.apply()
         self.put(self.patched / "source/sql/a.cc", STOCK + "most\n")
-        self.run_overlay("refresh")
+        self.run_overlay("refresh", topic="first")
         text = (self.top / "sql/a.cc.patch").read_text()
         self.assertIn("Description: a test", text)
         self.assertIn("+most", text)
@@ -172,7 +184,7 @@ class OverlayTest(TreesTest):
         self.put(self.top / "sql/newer.cc", f"// {overlay.LICENSE}\n")
         (self.top / "sql/gone.cc").unlink()
         self.put(self.patched / "source/sql/other.cc", "int edited;\n")
-        self.run_overlay("refresh")
+        self.run_overlay("refresh", topic="first")
         self.assertTrue((self.top / "sql/other.cc.patch").exists())
         self.apply()
         self.assertIn("int b;", self.tree("sql/new.cc"))
@@ -183,7 +195,7 @@ class OverlayTest(TreesTest):
         self.patch(STOCK + "more\n")
         self.apply()
         self.put(self.patched / "source/sql/a.cc", STOCK)
-        self.run_overlay("refresh")
+        self.run_overlay("refresh", topic="first")
         self.assertFalse((self.top / "sql/a.cc.patch").exists())
 
     def test_new_stock_version_gets_a_new_tree(self):
@@ -204,26 +216,6 @@ class OverlayTest(TreesTest):
         self.assertEqual(os.stat(self.patched / "source/sql/other.cc").st_ino,
                          before)
 
-    def test_context_is_one_line_where_that_is_unambiguous(self):
-        text = self.patch(STOCK.replace("line 20\n", "line twenty\n"))
-        self.assertEqual(text.count("\n "), 2)
-
-    def test_context_grows_until_the_place_is_unambiguous(self):
-        twice = "{\n  a;\n}\n" * 2 + "end\n"
-        new = "{\n  a;\n}\n{\n  a;\n  b;\n}\nend\n"
-        text = overlay.make_diff("sql/t.cc", twice.encode(), new.encode())
-        block, = overlay.old_blocks(text.decode())
-        lines = twice.splitlines(keepends=True)
-        self.assertEqual(overlay.occurrences(block, lines), 1)
-        self.assertEqual(overlay.apply_patch("t", text, twice.encode(), "1"),
-                         new.encode())
-
-    def test_edits_at_both_ends_of_a_file_apply(self):
-        new = "first\n" + STOCK + "last\n"
-        text = overlay.make_diff("sql/t.cc", STOCK.encode(), new.encode())
-        self.assertEqual(overlay.apply_patch("t", text, STOCK.encode(), "1"),
-                         new.encode())
-
     def test_check_finds_a_copy_of_a_file(self):
         self.put(self.top / "sql/copy/other.cc", "int other;\n")
         self.assertIn("is a copy of a file of MariaDB's", self.problems())
@@ -241,25 +233,28 @@ class OverlayTest(TreesTest):
         same = "a;\nb;\n" * 3
         self.put(self.stock / "source/sql/a.cc", same)
         self.put(self.top / "sql/a.cc.patch", HEADER + "--- a/sql/a.cc\n"
-                 "+++ b/sql/a.cc\n@@ -3,2 +3,3 @@\n a;\n+new;\n b;\n")
-        self.assertIn("does not locate one place (found 3)", self.problems())
+                 "+++ b/sql/a.cc\n@@ -3,2 +3,3 @@ first\n a;\n+new;\n b;\n")
+        self.assertIn("hunk 1 (first) is found 3 times", self.problems())
 
     def test_check_finds_an_mtr_test_without_result(self):
         test = self.top / "mysql-test/suite/s/t/x.test"
         self.put(test, f"# {overlay.LICENSE}\n")
         self.assertIn("x.test: has no", self.problems())
         self.put(test.parents[1] / "r/x.result", "")
+        self.put(self.top / "BUILD/topics/20-second",
+                 TOPIC + "  mysql-test/suite/s/*/x.*\n")
         self.assertEqual(self.problems(), "")
 
     def test_check_finds_a_change_of_code_that_is_disabled(self):
         def disable(stock):
-            return (stock.replace("line 10\n", "#if 0 /* moved */\nline 10\n")
+            return (stock.replace("line 10\n", "#ifdef REPLACED_CODE /* moved */\n"
+                                  "line 10\n")
                     .replace("line 20\n", "line 20\n#endif\n"))
         stock = STOCK.replace("line 12\n", "#if X\nline 12\n#endif\n")
         self.put(self.stock / "source/sql/a.cc", stock)
         self.apply()
         self.put(self.patched / "source/sql/a.cc", disable(stock))
-        self.run_overlay("refresh")
+        self.run_overlay("refresh", topic="first")
         patch = self.top / "sql/a.cc.patch"
         patch.write_text(patch.read_text().replace("TODO", "x"))
         self.assertEqual(self.problems(), "")
@@ -269,6 +264,51 @@ class OverlayTest(TreesTest):
             self.put(self.stock / "source/sql/a.cc",
                      stock.replace(changed, "MariaDB's " + changed))
             self.assertEqual("that it disables" in self.problems(), found)
+
+    def test_refresh_asks_for_the_topic_of_a_new_hunk(self):
+        self.apply()
+        self.put(self.patched / "source/sql/a.cc",
+                 STOCK.replace("line 7\n", "line 7\nnew\n"))
+        with self.assertRaisesRegex(overlay.OverlayError,
+                                    "line 8\nBUILD/refresh --topic NAME .* "
+                                    "first, second"):
+            self.run_overlay("refresh")
+        with self.assertRaisesRegex(overlay.OverlayError, "no topic third"):
+            self.run_overlay("refresh", topic="third")
+        self.run_overlay("refresh", topic="second")
+        self.assertRegex((self.top / "sql/a.cc.patch").read_text(),
+                         r"(?m)^@@ -7,2 \+7,3 @@ second$")
+
+    def test_refresh_keeps_the_topics_of_hunks(self):
+        self.patch(STOCK.replace("line 20\n", "line twenty\n"))
+        self.apply()
+        text = STOCK.replace("line 20\n", "line twenty\nmore\n")
+        self.put(self.patched / "source/sql/a.cc", text)
+        self.run_overlay("refresh")
+        self.put(self.patched / "source/sql/a.cc", "zero\n" + text)
+        self.run_overlay("refresh", topic="second")
+        self.assertEqual(
+            [hunk.topic for hunk in hunks.read_hunks(overlay.split_patch(
+                (self.top / "sql/a.cc.patch").read_text())[1])],
+            ["second", "first"])
+
+    def test_refresh_lists_a_new_file_in_its_topic(self):
+        self.apply()
+        self.put(self.patched / "source/plugin/p/p.cc",
+                 f"// {overlay.LICENSE}\n")
+        self.run_overlay("refresh", topic="second")
+        self.assertIn("\n  plugin/p/p.cc\n",
+                      (self.top / "BUILD/topics/20-second").read_text())
+        self.assertEqual(self.problems(), "")
+
+    def test_check_finds_what_has_no_topic(self):
+        text = self.patch(STOCK + "more\n")
+        self.put(self.top / "sql/a.cc.patch",
+                 HEADER + text.replace(" first\n", "\n"))
+        self.put(self.top / "sql/other_new.cc", f"// {overlay.LICENSE}\n")
+        found = self.problems()
+        self.assertIn("sql/a.cc.patch: hunk 1 names no topic", found)
+        self.assertIn("sql/other_new.cc: no file in BUILD/topics", found)
 
     def test_check_finds_missing_headers(self):
         text = self.patch(STOCK + "more\n")
@@ -305,7 +345,7 @@ class SeriesTest(TreesTest):
         errors = io.StringIO()
         with (contextlib.redirect_stdout(io.StringIO()),
               contextlib.redirect_stderr(errors)):
-            self.target().refresh()
+            self.target().refresh("first")
         return errors.getvalue()
 
     def edit(self, *replacements):
@@ -371,8 +411,7 @@ class SeriesTest(TreesTest):
         self.assertIn("line 21, mine\n", self.applied("10.11"))
 
     def test_refresh_writes_to_the_file_of_the_series(self):
-        text = overlay.make_diff("sql/a.cc", STOCK.encode(),
-                                 (STOCK + "more\n").encode()).decode()
+        text = difference("sql/a.cc", STOCK, STOCK + "more\n")
         own = self.top / "only-10.11/sql/a.cc.patch"
         self.put(own, HEADER + text)
         self.edit(("more\n", "most\n"))
@@ -392,7 +431,7 @@ class SeriesTest(TreesTest):
     def test_refresh_writes_what_each_series_has_disabled(self):
         self.put(self.out / "11.8/stock/source/sql/a.cc",
                  STOCK.replace("line 15\n", "line 15 of 11.8\n"))
-        self.edit(("line 10\n", "#if 0 // moved\nline 10\n"),
+        self.edit(("line 10\n", "#ifdef REPLACED_CODE\nline 10\n"),
                   ("line 20\n", "#endif\nline 20\n"))
         self.assertNotIn("disables", self.refresh())
         patch = self.top / "sql/a.cc.patch"
