@@ -68,7 +68,7 @@ check_type()
 }
 
 # install_dependencies FILE...: install the Debian packages that lists in
-# cmake/ name, where they are missing
+# BUILD/lib name, where they are missing
 install_dependencies()
 {
   local list package missing=() as_root=()
@@ -77,7 +77,7 @@ install_dependencies()
       case $package in ''|'#'*) continue ;; esac
       [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" \
         = installed ] || missing+=("$package")
-    done < "$top/cmake/$list.packages"
+    done < "$top/BUILD/lib/$list.packages"
   done
   [ ${#missing[@]} -gt 0 ] || return 0
   command -v apt-get > /dev/null ||

@@ -29,7 +29,8 @@ endif()
 # A change of what MariaDB's CMake includes is another configuration, too
 set(included "")
 if("${OPTIONS}" MATCHES "CMAKE_PROJECT_INCLUDE=([^;]*)")
-  file(GLOB files ${CMAKE_CURRENT_LIST_DIR}/precompile.py ${CMAKE_MATCH_1})
+  file(GLOB files ${CMAKE_CURRENT_LIST_DIR}/../BUILD/lib/precompile.py
+       ${CMAKE_MATCH_1})
   foreach(file ${files})
     file(SHA256 ${file} hash)
     string(APPEND included ${hash})

@@ -633,7 +633,8 @@ def main():
         if options.second:
             need_raw_data(options.second)
         report.write(options.output, TOP / "docs", scenarios.ALL,
-                     options.second, options.trees.name)
+                     options.second, options.trees.name,
+                     TOP / "sql-bench/results", report.IN_DOCS)
         print(f"wrote {TOP / 'docs' / 'PERFORMANCE.md'}")
         return
     obey_signals()
@@ -662,7 +663,8 @@ def measure(chosen, options):
             except BenchError as error:
                 failed.append(f"--peer {server.variant}: {error}")
     print(f"{(time.monotonic() - begin) / 60:.1f} minutes")
-    report.write(options.output, options.output, scenarios.ALL)
+    report.write(options.output, options.output, scenarios.ALL,
+                 series=options.trees.name)
     print(f"report: {options.output / 'PERFORMANCE.md'}", flush=True)
     if failed:
         raise BenchError("\n".join(failed))

@@ -651,7 +651,7 @@ class ReportTest(unittest.TestCase):
             (work / "s.json").write_text(json.dumps(data()))
             with WITHOUT_PLOTS:
                 report.write(work, work, {"s": Fake()}, second=work)
-                second = work / "performance" / "s.second.json"
+                second = work / "results" / "10.11" / "s.second.json"
                 self.assertTrue(second.exists())
                 report.write(work / "none", work, {"s": Fake()})
                 self.assertTrue(second.exists())
@@ -661,13 +661,83 @@ class ReportTest(unittest.TestCase):
     def test_raw_data_is_kept_whole(self):
         with tempfile.TemporaryDirectory() as work:
             work = pathlib.Path(work)
-            (work / "plots").mkdir()
-            (work / "one.json").write_text(json.dumps(data(), indent=1))
-            kept = report.keep(work, work / "plots", "one")
-            self.assertEqual(
-                json.loads((work / "plots" / "one.json").read_text()), kept)
-            self.assertEqual(dict(kept, **data()), kept)
-            self.assertIsNone(report.keep(work, work / "plots", "two"))
+            (work / "results").mkdir()
+            found = data(remarks=["one", "two"])
+            found["cells"] *= 2
+            (work / "one.json").write_text(json.dumps(found, indent=1))
+            kept = report.keep(work, work / "results", "one")
+            text = (work / "results" / "one.json").read_text()
+            self.assertEqual(json.loads(text), kept)
+            self.assertEqual(dict(kept, **found), kept)
+            # A line each: of the braces, fields, brackets, cells and remarks
+            self.assertEqual(text.count("\n"), 2 + len(kept) + 2
+                             + len(kept["cells"]) + len(kept["remarks"]))
+            self.assertIsNone(report.keep(work, work / "results", "two"))
+
+    def test_report_shows_the_plots_that_it_is_to_have(self):
+        with tempfile.TemporaryDirectory() as work:
+            work = pathlib.Path(work)
+            (work / "s.json").write_text(json.dumps(data()))
+            for drawn, images in ((None, ["forest", "s"]), (("performance/s",),
+                                                            ["s"]), ((), [])):
+                with WITHOUT_PLOTS as fakes:
+                    report.write(work, work, {"s": Fake()}, drawn=drawn)
+                text = (work / "PERFORMANCE.md").read_text()
+                self.assertEqual(re.findall(r"!\[.*\]\(performance/(.*)\.svg\)",
+                                            text), images)
+                self.assertEqual(fakes["plot"].called, "s" in images)
+                self.assertEqual(fakes["forest"].called, "forest" in images)
+
+    def test_report_of_this_repository_has_its_raw_data_and_plots(self):
+        top = pathlib.Path(report.__file__).resolve().parents[2]
+        text = (top / "docs/PERFORMANCE.md").read_text()
+        self.assertEqual(re.findall(r"\]\((performance/.*)\.svg\)", text),
+                         list(report.IN_DOCS))
+        for name in re.findall(r"\]\(([^#)]+)\)", text):
+            self.assertTrue((top / "docs" / name).exists(), name)
+        for file in (top / "sql-bench/results").rglob("*.json"):
+            self.assertEqual(report.in_lines(json.loads(file.read_text())),
+                             file.read_text(), file)
+
+    def test_compact_plot_draws_the_same(self):
+        self.assertEqual(report.compact("""\
+<?xml version="1.0" encoding="utf-8" standalone="no"?>
+<!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN"
+  "http://www.w3.org/Graphics/SVG/1.1/DTD/svg11.dtd">
+<svg width="5.25pt">
+ <metadata>
+  <a/>
+ </metadata>
+ <g id="figure_1">
+  <g id="line2d_1">
+   <path d="M 1.04 2
+L -3.46 4.96
+z
+" clip-path="url(#p1)" style="fill: none"/>
+  </g>
+  <g id="text_1" transform="translate(7.77 8)">
+   <!-- 1.55 -->
+   <g>
+    <text x="1.23" y="2.00" transform="rotate(-0 1.23 2.00)">1.55</text>
+   </g>
+  </g>
+ </g>
+ <defs>
+  <clipPath id="p1">
+   <rect x="0.06" y="1" width="2" height="2"/>
+  </clipPath>
+ </defs>
+</svg>
+"""), """\
+<?xml version="1.0" encoding="utf-8"?>
+<svg width="5.25pt">
+<path d="M1 2L-3.5 5z" clip-path="url(#p1)" style="fill: none"/>
+<g transform="translate(7.8 8)">
+<text x="1.2" y="2">1.55</text>
+</g>
+<defs><clipPath id="p1"><rect x="0.1" y="1" width="2" height="2"/></clipPath></defs>
+</svg>
+""")
 
 
 class ServerTest(unittest.TestCase):

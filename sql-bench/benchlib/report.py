@@ -2,7 +2,9 @@
 """Write docs/PERFORMANCE.md and its plots from the raw data of scenarios."""
 
 import argparse
+import functools
 import json
+import os
 import re
 
 from .scenario import CONTROL
@@ -18,9 +20,12 @@ FULL = 5                        # pairs of a full run, at least
 # In the label of a cell that has a unit of its own
 MORE_IS_BETTER = ("/s", "KiB in an extent", "results kept", "hits in")
 AS_NAMED = "as named"           # the unit of each cell is in its label
-# The release series whose results come first; the raw data of another one is
-# in a directory of its name
+# The release series whose results come first; the plots of another one are in a
+# directory of its name
 FIRST_SERIES = "10.11"
+# Of the plots, docs/ has these.  The report that a run writes beside its raw
+# data has all
+IN_DOCS = ("performance/forest", "performance/scale", "performance/11.8/forest")
 
 
 def number(value):
@@ -43,6 +48,7 @@ def style():
     matplotlib.use("svg")
     matplotlib.rcParams.update({
         "svg.hashsalt": "table-cache", "svg.fonttype": "none",
+        "font.sans-serif": ["DejaVu Sans"], "path.simplify": False,
         "text.color": TEXT, "axes.labelcolor": TEXT, "axes.edgecolor": TEXT,
         "axes.titlecolor": TEXT, "axes.titlesize": 9,
         "xtick.color": TEXT, "ytick.color": TEXT, "font.size": 9})
@@ -84,6 +90,15 @@ def spread(values):
 
 def colour(name, index):
     return COLOURS.get(name, PEERS[index % len(PEERS)])
+
+
+def strokes(axes, pairs, width, **how):
+    """Draw lines, each ((x, x), (y, y)), as one path of the SVG; one without
+    length is a dot, as wide as the line."""
+    nothing = float("nan")
+    axes.plot([one for x, _ in pairs for one in (*x, nothing)],
+              [one for _, y in pairs for one in (*y, nothing)],
+              linewidth=width, solid_capstyle="round", **how)
 
 
 def bars(pyplot, data):
@@ -133,15 +148,15 @@ def lines(pyplot, data):
                 # Points of two servers do not cover each other
                 aside = 2 ** (0.12 * (number - (len(names(data)) - 1) / 2))
                 have = [(at * aside, found) for at, found in have]
-                for at, found in have:
-                    axes.plot([at] * len(found), found, ".", markersize=2,
-                              color=colour(name, number), alpha=0.5)
-                axes.errorbar(
-                    [at for at, _ in have],
-                    [median(found) for _, found in have],
-                    yerr=list(zip(*(spread(found) for _, found in have))),
-                    color=colour(name, number), label=name, marker="o",
-                    markersize=3, linewidth=1.2, elinewidth=0.8)
+                shade = {"color": colour(name, number)}
+                strokes(axes, [((at, at), (value, value)) for at, found in have
+                               for value in found], 2, alpha=0.5, **shade)
+                strokes(axes, [((at, at), (min(found), max(found)))
+                               for at, found in have], 0.8, **shade)
+                middles = [(at, median(found)) for at, found in have]
+                strokes(axes, [((at, at), (value, value))
+                               for at, value in middles], 4, **shade)
+                axes.plot(*zip(*middles), label=name, linewidth=1.2, **shade)
         axes.set_title(", ".join(
             str(value) if isinstance(value, str) else f"{key}: {value}"
             for key, value in zip(by, values)))
@@ -241,8 +256,9 @@ def cpu_time(cell, name="patched"):
     return ratio_text(found["median"]) if found else "-"
 
 
-def section(data, scenario, again=None, series=FIRST_SERIES):
-    """The lines of one scenario; again: the data of a second run."""
+def section(data, scenario, again=None, series=FIRST_SERIES, image=()):
+    """The lines of one scenario; again: the data of a second run, image: lines
+    that show its plot."""
     machine = data["machine"]
     peers = names(data)[len(VARIANTS):]
     title = scenario.title + of_series(series)
@@ -251,7 +267,7 @@ def section(data, scenario, again=None, series=FIRST_SERIES):
     result = [f"## {title}", "", f"`{command(data, scenario, series)}`, "
               f"after: {data['source']}.", "", data["question"], "",
               data["method"], "",
-              f"![{title}]({plots_of(series)}/{data['scenario']}.svg)", "",
+              *image,
               f"| {data['unit']} | stock | patched | ratio | 95 % | pairs |"
               + " ratio of CPU time |" * has_cpu
               + "".join(f" {peer} |" for peer in peers)
@@ -347,7 +363,7 @@ def of_series(series):
 
 
 def plots_of(series):
-    """Where a series has raw data and plots, relative to the report."""
+    """Where a series has plots, relative to the report."""
     return ("performance" if series == FIRST_SERIES
             else f"performance/{series}")
 
@@ -372,8 +388,7 @@ def summary(all_data, scenarios, series=FIRST_SERIES):
                 [scenarios[data["scenario"]].title, str(len(found)),
                  *map(str, counts), ratio_text(median(times)),
                  ratio_text(min(times)), ratio_text(max(times))]) + " |")
-    return [*lines, "", f"![All ratios{of_series(series)}]"
-            f"({plots_of(series)}/forest.svg)", ""]
+    return [*lines, ""]
 
 
 def forest(pyplot, all_data):
@@ -388,13 +403,13 @@ def forest(pyplot, all_data):
     shades = {"gain": COLOURS["patched"], "same": COLOURS["stock"],
               "loss": PEERS[0]}
     figure, axes = pyplot.subplots(figsize=(8, 0.8 + 0.16 * len(rows)))
-    for index, (_, middle, limits, verdict) in enumerate(rows):
-        if middle is not None:
-            axes.errorbar([middle], [-index],
-                          xerr=[[max(middle - limits[0], 0)],
-                                [max(limits[1] - middle, 0)]],
-                          color=shades[verdict], marker="o", markersize=3,
-                          linewidth=1)
+    for verdict, shade in shades.items():
+        found = [(middle, limits, -index) for index, (_, middle, limits, this)
+                 in enumerate(rows) if this == verdict]
+        strokes(axes, [(limits, (y, y)) for _, limits, y in found], 1,
+                color=shade)
+        strokes(axes, [((middle, middle), (y, y)) for middle, _, y in found], 4,
+                color=shade)
     axes.axvline(1, color=TEXT, linewidth=0.8)
     axes.set_xscale("log")
     axes.set_yticks([-index for index in range(len(rows))],
@@ -406,31 +421,70 @@ def forest(pyplot, all_data):
     axes.set_xlabel("times better than stock")
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
-    axes.tick_params(axis="y", length=0)
+    axes.tick_params(axis="y", left=False)
     return figure
 
 
 def save(pyplot, figure, path):
     """As an SVG without a background."""
     figure.tight_layout()
+    path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, transparent=True, metadata={"Date": None})
     pyplot.close(figure)
-    text = "\n".join(line.rstrip() for line in path.read_text().splitlines())
-    path.write_text(text.replace(
-        "<svg ", "<!-- SPDX-License-Identifier: GPL-2.0-only -->\n<svg ", 1)
-        + "\n")
+    path.write_text(compact(path.read_text()).replace(
+        "<svg ", "<!-- SPDX-License-Identifier: GPL-2.0-only -->\n<svg ", 1))
 
 
-def write(output, docs, scenarios, second=None, series=FIRST_SERIES):
-    """Keep the raw data output/NAME.json of each scenario that is there beside
-    the plots, and write the report from all that is kept: a scenario that
+def compact(svg):
+    """The same picture in an SVG of fewer bytes: a line for each path and text,
+    coordinates to a tenth of a point, nothing that is not drawn."""
+    svg = re.sub(r"\s*\n\s*", " ", svg)
+    svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->|<!DOCTYPE.*?>| ?standalone"
+                 r'="no"| id="(?:figure|axes|patch|text|line2d|matplotlib'
+                 r'|[xy]tick|legend|[A-Z][A-Za-z]*Collection)[_.\w]*"', "", svg)
+
+    def rounded(match):
+        return re.sub(r"-?\d+\.\d+", lambda number: f"{float(number[0]):.1f}"
+                      .removesuffix(".0"), match[0])
+
+    svg = re.sub(r' (?:d|x|y|points)="[^"]*"|(?:translate|rotate)\([^)]*\)',
+                 rounded, svg)
+    svg = re.sub(r"(?<=[A-Za-z\d]) +(?=[MLQCz]\b)|(?<=[MLQCz]) +(?=[-\d])", "",
+                 svg)
+    svg = re.sub(r' "|; (?=")', '"', re.sub(r"> +<", "><", svg))
+    svg = re.sub(r' transform="rotate\(-0 [^"]*"', "", svg)
+    # Groups that have neither attributes nor an effect
+    kept, groups = [], []
+    for tag in re.split(r"(</?g\b[^>]*>)", svg):
+        if tag.startswith("<g"):
+            groups.append(tag != "<g>")
+        if not (tag == "<g>" or tag == "</g>" and not groups.pop()):
+            kept.append(tag)
+    svg = re.sub("<defs></defs>", "", "".join(kept))
+    # What several elements look like, once
+    styles = re.findall(r' style="([^"]*)"', svg)
+    often = [look for look in dict.fromkeys(styles) if styles.count(look) > 2]
+    for number, look in enumerate(often):
+        svg = svg.replace(f' style="{look}"', f' class="c{number}"')
+        svg = svg.replace("</style>", f" .c{number}{{{look}}}</style>")
+    return re.sub(r"(?<=[^\n])(?=</?(?:svg|path|text|g|use|style|defs)\b)"
+                  r"(?!</(?:text|style|defs))", "\n", svg.strip()) + "\n"
+
+
+def write(output, docs, scenarios, second=None, series=FIRST_SERIES,
+          results=None, drawn=None):
+    """Keep the raw data output/NAME.json of each scenario that is there, and
+    write the report docs/PERFORMANCE.md from all that is kept: a scenario that
     output lacks, and other series, stay as they were.
 
     scenarios: {name: scenario}
     second: likewise of a second run, which the ratios are compared with
     series: MariaDB's release series that output has
+    results: where raw data is kept, as SERIES/NAME.json; by default docs/results
+    drawn: the plots that the report has, as in IN_DOCS; by default all
     """
-    own = docs / plots_of(series)
+    results = results or docs / "results"
+    own = results / series
     own.mkdir(parents=True, exist_ok=True)
     for name in scenarios:
         if keep(output, own, name):
@@ -438,14 +492,15 @@ def write(output, docs, scenarios, second=None, series=FIRST_SERIES):
             (own / f"{name}.second.json").unlink(missing_ok=True)
         if second:
             keep(second, own, name, ".second")
+    where = os.path.relpath(results, docs)
     text = ["<!-- SPDX-License-Identifier: GPL-2.0-only -->",
             "# Performance, stock against patched", "",
             "Written by `BUILD/bench --report` from the raw data of the "
             "benchmarks, which is kept",
-            "in [performance](performance). Both servers are built from the "
-            "same source with the",
-            "same flags and take turns in one run. The ratio is the median "
-            "over the pairs of",
+            f"in [{where}]({where}). Both servers are built from the same "
+            "source with",
+            "the same flags and take turns in one run. The ratio is the "
+            "median over the pairs of",
             "patched / stock. It lies between the two numbers behind it with a "
             "probability of 95 %",
             "(bootstrap over the servers' starts and the pairs of each; with "
@@ -455,44 +510,64 @@ def write(output, docs, scenarios, second=None, series=FIRST_SERIES):
             "each turn: what differs from stock there is noise. Each "
             "experiment names the command",
             "that repeats it.", ""]
-    for found in [FIRST_SERIES, *sorted(
-            path.name for path in (docs / "performance").glob("[0-9]*")
-            if path.is_dir())]:
-        text += write_series(docs, scenarios, found)
+    for found in sorted({path.name for path in results.iterdir()
+                         if path.is_dir()},
+                        key=lambda name: (name != FIRST_SERIES, name)):
+        text += write_series(docs, results / found, scenarios, found, drawn)
     (docs / "PERFORMANCE.md").write_text("\n".join(text).rstrip() + "\n")
 
 
-def write_series(docs, scenarios, series):
+def write_series(docs, results, scenarios, series, drawn):
     """Draw the plots of a series; return its lines of the report."""
-    plots = docs / plots_of(series)
-
     def load(name):
-        file = plots / f"{name}.json"
+        file = results / f"{name}.json"
         return paired(json.loads(file.read_text())) if file.exists() else None
 
     kept = {name: load(name) for name in scenarios}
     kept = {name: data for name, data in kept.items()
             if data and complete(data)}
     text = []
+
+    def image(name, title, draw):
+        path = f"{plots_of(series)}/{name}"
+        if drawn is not None and path not in drawn:
+            return []
+        draw(docs / f"{path}.svg")
+        return [f"![{title}{of_series(series)}]({path}.svg)", ""]
+
+    def draw_forest(path):
+        pyplot = style()
+        save(pyplot, forest(pyplot, kept.values()), path)
+
     if any(gains(data) for data in kept.values()):
         text += summary(kept.values(), scenarios, series)
-        pyplot = style()
-        save(pyplot, forest(pyplot, kept.values()), plots / "forest.svg")
+        text += image("forest", "All ratios", draw_forest)
     for name, data in kept.items():
-        plot(data, plots / f"{name}.svg")
-        text += section(data, scenarios[name], load(f"{name}.second"), series)
+        text += section(data, scenarios[name], load(f"{name}.second"), series,
+                        image(name, scenarios[name].title,
+                              functools.partial(plot, data)))
     return text
 
 
-def keep(directory, plots, name, run=""):
-    """Copy a scenario's raw data to the plots; return it, if there is any."""
+def keep(directory, results, name, run=""):
+    """Copy a scenario's raw data to the results; return it, if there is any."""
     file = directory / f"{name}.json"
     if not file.exists():
         return None
     data = {"SPDX-License-Identifier": "GPL-2.0-only",
             **json.loads(file.read_text())}
-    # A measurement a line is too much to look at
-    lines = json.dumps(data, indent=1)
-    lines = re.sub(r"\n {5,}|\n {4}(?=\])", " ", lines)
-    (plots / f"{name}{run}.json").write_text(lines + "\n")
+    (results / f"{name}{run}.json").write_text(in_lines(data))
     return data
+
+
+def in_lines(data):
+    """Raw data as JSON with a line for each fact, each cell and each remark, so
+    that a difference shows what was measured anew."""
+    def list_of_lines(found):
+        return ("[\n  " + ",\n  ".join(map(json.dumps, found)) + "\n ]"
+                if found else "[]")
+
+    return "{\n " + ",\n ".join(
+        f"{json.dumps(name)}: "
+        + (list_of_lines(value) if isinstance(value, list)
+           else json.dumps(value)) for name, value in data.items()) + "\n}\n"

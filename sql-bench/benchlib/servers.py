@@ -70,7 +70,7 @@ class Server:
         self.datadir.parent.mkdir(parents=True, exist_ok=True)
         new = pathlib.Path(tempfile.mkdtemp(prefix=".new-",
                                             dir=self.datadir.parent))
-        script = (pathlib.Path(__file__).resolve().parents[2] / "cmake"
+        script = (pathlib.Path(__file__).resolve().parents[2] / "BUILD/lib"
                   / "create_datadir.sh")
         done = subprocess.run([script, self.source, self.build, new],
                               stdout=subprocess.PIPE,

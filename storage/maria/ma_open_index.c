@@ -3,7 +3,6 @@
 /* The index of Aria's open shares, and the list of open instances */
 
 #include "maria_def.h"
-#include "ma_blockrec.h"
 #include "trnman.h"
 
 static const uchar *share_name(const void *share, size_t *length,
@@ -205,28 +204,6 @@ void _ma_destroy_share_locks(MARIA_SHARE *share)
 }
 
 
-/**
-  Must a thread that closes a transactional table sync its files?
-
-  A checkpoint does not know a closed table, so all writes to its files have to
-  be on disk by then. Nothing was written if, since the files were opened,
-  1. nothing was logged for the table: the first log record gives it an id;
-  2. logging was not switched off (for a repair or a bulk insert);
-  3. the table was not marked as changed, and its state not written.
-  An earlier opener synced its own writes when it closed the table.
-
-  The answer stays 'yes' after the share has lost its id, because the index file
-  is closed after the data file.
-*/
-
-my_bool _ma_files_need_sync(MARIA_SHARE *share)
-{
-  if (share->id != 0 || share->changed || maria_in_recovery)
-    share->files_written= 1;
-  return share->files_written;
-}
-
-
 /*
   Undo what maria_open() did with a share after its once_init(): the share may
   be mapped, and may have taken the history of its table's states
@@ -276,107 +253,4 @@ void _ma_store_state_history(LSN create_rename_lsn,
     }
     my_free(closed);
   }
-}
-
-
-/**
-  When a share is closed: free the history of its table's states, if there is
-  only one state, which all can see, and no transaction uses the table
-
-  @return TRUE if there is no history (any more)
-
-  To find out which states a transaction can see, a thread needs the lock of the
-  transaction manager, which all transactions want. This function does without
-  it:
-  1. A state with trid 0 was there before all transactions that are running.
-  2. A transaction that is not counted in in_trans does not look at the history,
-     and no other one comes: the caller owns the name and closes the last
-     instance.
-  3. A checkpoint waits for close_lock, which the caller has.
-  maria_close() would free the same history later anyway.
-*/
-
-my_bool _ma_forget_visible_state(MARIA_SHARE *share)
-{
-  MARIA_STATE_HISTORY *history;
-  my_bool forgotten= 0;
-  mysql_mutex_lock(&share->intern_lock);
-  history= share->state_history;
-  if (!history || (!share->in_trans && !history->next && !history->trid))
-  {
-    my_free(history);
-    share->state_history= NULL;
-    forgotten= 1;
-  }
-  mysql_mutex_unlock(&share->intern_lock);
-  return forgotten;
-}
-
-
-/**
-  Begin to scan a table for rows
-
-  @param info  the table
-
-  @return 0 or an error, as maria_scan_init()
-
-  A file of no more than its first bitmap page has no rows. As the end of a scan
-  is where the file ended when the scan began, _ma_scan_block_record() will find
-  the end at once. So the scan needs no buffers for pages (16 KiB), and this
-  function sets it up to have none. A check or a repair must not use it: it may
-  know better than the state how long the file is.
-*/
-
-int _ma_scan_init_if_rows(MARIA_HA *info)
-{
-  MARIA_SHARE *share= info->s;
-  if (share->data_file_type != BLOCK_RECORD || info->scan.bitmap_buff ||
-      share->state.state.data_file_length > share->block_size ||
-      info->opt_flag & WRITE_CACHE_USED)
-    return maria_scan_init(info);
-
-  info->cur_row.nextpos= 0;
-  info->lastinx= -1;                            /* As maria_scan_init() does */
-  info->scan.page_buff= info->scan.bitmap_end= info->scan.bitmap_pos= NULL;
-  info->scan.number_of_rows= 0;
-  info->scan.bitmap_page= (pgcache_page_no_t) 0 - share->bitmap.pages_covered;
-  info->scan.max_page= share->state.state.data_file_length / share->block_size;
-  return 0;
-}
-
-
-/**
-  Open a data file: for a new share or for one more instance, if maria_open()
-  has not got it already; after a repair, and after aria_chk has sorted rows
-
-  @param info   dfile is set
-  @param share  bitmap.file is set
-
-  @return 0 or 1. Then my_errno is set, and both files are -1.
-
-  If the links in the file's name were resolved, or there were none when the
-  share was opened, then no component of the name may be a symbolic link. The
-  last component may never be one.
-*/
-
-int _ma_open_datafile(MARIA_HA *info, MARIA_SHARE *share)
-{
-  myf no_symlinks= (share->data_mode & O_NOFOLLOW) ||
-                   my_is_table_path(share->unique_file_name.str,
-                                    share->index_file_name.str) ?
-                   MY_NOSYMLINKS : 0;
-  File file;
-  DEBUG_SYNC_C("mi_open_datafile");
-  file= mysql_file_open(key_file_dfile, share->data_file_name.str,
-                        share->data_mode | O_SHARE | O_CLOEXEC | O_NOFOLLOW,
-                        MYF(MY_WME | no_symlinks | share->malloc_flag));
-  DBUG_EXECUTE_IF("open_datafile_no_descriptors",
-                  {
-                    if (file >= 0)
-                      mysql_file_close(file, MYF(0));
-                    file= -1;
-                    my_errno= EMFILE;
-                  });
-  info->dfile.file= share->bitmap.file.file= file;
-  return file < 0;
 }

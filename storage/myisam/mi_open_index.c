@@ -133,19 +133,6 @@ void mi_undo_share(MYISAM_SHARE *share)
 }
 
 
-/*
-  MY_NOSYMLINKS if no component of the data file's name may be a symbolic link:
-  either the links were resolved, or there were none when the share was opened
-*/
-
-myf mi_nosymlinks_flag(const MYISAM_SHARE *share)
-{
-  return (share->data_mode & O_NOFOLLOW) ||
-         my_is_table_path(share->unique_file_name, share->index_file_name) ?
-         MY_NOSYMLINKS : 0;
-}
-
-
 /* TRUE if instances of the table need memory for searching in R-trees */
 
 my_bool mi_share_has_rtree(const MYISAM_SHARE *share)

@@ -83,17 +83,15 @@ that does not help, the file cannot be used now.
 
 1. A reader gets an error, as before.
 2. Recovery ends the server, and can begin again when there are more descriptors.
-3. A thread that writes pages out would discard the page, as if the tablespace had been
-   dropped.  Here it asks must_keep(), which says no only if the tablespace is gone, or
-   if the last attempt to open its file has failed for another reason and no attempt has
-   succeeded since.
+3. A thread that writes pages out keeps the page (fil_space_t::must_keep()), unless the
+   tablespace is gone, or the last attempt to open its file has failed for another reason
+   and no attempt has succeeded since.
 
 Order of mutexes
 ----------------
 LOCK_global_system_variables, then fil_system.mutex.  The latter is the last one: a
 thread that holds it takes no other mutex here, but for the mutexes of the thread pool's
-queue and of the error log.  added_to_batch() takes buf_dblwr.mutex, and must_keep()
-fil_system.mutex, without any other.
+queue and of the error log.  added_to_batch() takes buf_dblwr.mutex without any other.
 *******************************************************/
 
 #include "fil0lru.h"
@@ -261,7 +259,6 @@ void fil_lru_t::opened(fil_node_t *node) noexcept
   mysql_mutex_assert_owner(&fil_system.mutex);
   ut_ad(node->is_open());
   stat.opened++;
-  node->open_state= fil_node_t::OPENED;
   if (!is_predefined_tablespace(node->space->id))
     ring.add(*node);
   else
@@ -453,19 +450,10 @@ bool fil_lru_t::make_room(const fil_node_t *node) noexcept
   return true;
 }
 
-bool fil_lru_t::begin_open(fil_node_t &node) noexcept
-{
-  mysql_mutex_assert_owner(&fil_system.mutex);
-  const bool silent= node.deferred || node.space->is_stopping() ||
-    node.open_state == fil_node_t::NO_DESCRIPTOR;
-  node.open_state= fil_node_t::FAILED;
-  return silent;
-}
-
 bool fil_lru_t::wait_for_descriptor(fil_node_t *node, effort &done) noexcept
 {
   mysql_mutex_assert_owner(&fil_system.mutex);
-  node->open_state= fil_node_t::NO_DESCRIPTOR;
+  ut_ad(node->open_state == fil_node_t::NO_DESCRIPTOR);
 
   switch (srv_operation) {
   case SRV_OPERATION_BACKUP:
@@ -496,17 +484,6 @@ bool fil_lru_t::wait_for_descriptor(fil_node_t *node, effort &done) noexcept
       " Raise open_files_limit, or the limit of the shell or unit that starts"
       " the server";
   return false;
-}
-
-bool fil_lru_t::must_keep(uint32_t id) noexcept
-{
-  mysql_mutex_lock(&fil_system.mutex);
-  const fil_space_t *space= fil_space_get_by_id(id);
-  const fil_node_t *node= space && !space->is_stopping_writes()
-    ? UT_LIST_GET_FIRST(space->chain) : nullptr;
-  const bool keep= node && node->open_state != fil_node_t::FAILED;
-  mysql_mutex_unlock(&fil_system.mutex);
-  return keep;
 }
 
 void fil_lru_t::added_to_batch() noexcept

@@ -63,12 +63,9 @@ public:
   @return whether it is still to be opened */
   bool make_room(const fil_node_t *node) noexcept;
 
-  /** Whether the process or the system had no descriptor for a file.  The function looks
-  at errno: call it right after the attempt to open the file, which must be silent. */
-  static bool is_out_of_descriptors() noexcept
-  { return errno == EMFILE || errno == ENFILE; }
   /** Whether a file could not be opened because its table is being dropped: a page
-  that is about to be written has lost its file.  Call it at the same place. */
+  that is about to be written has lost its file.  The function looks at errno: call it
+  right after the attempt to open the file, which must be silent. */
   static bool is_deleted(const fil_node_t &node) noexcept
   { return errno == ENOENT && node.space->is_stopping(); }
 
@@ -78,16 +75,6 @@ public:
   @param done  the work that has been done for it
   @return whether to try again, unless another thread has opened it */
   bool wait_for_descriptor(fil_node_t *node, effort &done) noexcept;
-
-  /** Note an attempt to open a file.
-  @return whether to report less if it fails */
-  static bool begin_open(fil_node_t &node) noexcept;
-
-  /** After a thread could not acquire a tablespace: whether it must keep the dirty pages,
-  because the tablespace exists and can be opened later.  The caller does not hold
-  fil_system.mutex.
-  @param id  tablespace identifier */
-  static bool must_keep(uint32_t id) noexcept;
 
   /** Close a file that needs no sync, without releasing fil_system.mutex.
   @param ignore  tablespace to keep, or nullptr

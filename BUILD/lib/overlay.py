@@ -1,0 +1,638 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Lay the patch set over MariaDB's source, and take edits back from there.
+
+The repository mirrors MariaDB's tree.  Below the folders in FOLDERS,
+
+  dir/name         is a new file, copied to dir/name of the source;
+  dir/name.patch   holds the edits to MariaDB's file dir/name, as a unified
+                   diff of that one file behind a DEP-3 header;
+  REPLACED         names the files of MariaDB's that are replaced whole.
+
+So patches have no order, and a path says what is changed.  Each hunk of a
+.patch, and each new file, belongs to one topic (hunks.py, topics.py), and the
+topics do have an order: series.py writes a patch for each.  Several release
+series of MariaDB's share these files.  Where one series needs another form,
+
+  only-SERIES/dir/name  takes the place of dir/name for that series alone;
+                        an empty file there means that the series has none.
+
+  apply    brings the patched tree up to date.  Everything is computed before
+           the first file is written, so a patch that does not apply leaves
+           the tree as it was.  Only files whose content changes are written:
+           a build afterwards recompiles what depends on them and no more.
+           Edits made in the patched tree are never overwritten.
+  refresh  writes edits made in the patched tree back into the repository, as
+           hunks that fit the other series, too, where such hunks exist, and
+           warns of what then breaks a rule on another series.  Hunks keep
+           their topics; a new one needs --topic.
+  check    verifies the rules above, and that MariaDB has not changed code that
+           a patch disables, on each series whose source is there; it is part
+           of BUILD/test unit.
+
+apply also puts a checksum of what it lays over behind MariaDB's revision in
+STAMPED, so @@version_source_revision tells which patch set a server was built
+with.
+
+A manifest in the patched tree's parent directory holds the version that the
+tree is a copy of, and a checksum of every file as `apply` wrote it.  It tells
+an edit in the tree from one in the repository.
+
+Exit status: 0 done, 1 failed, 2 wrong usage.
+"""
+
+import argparse
+import datetime
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import hunks
+import topics
+
+FOLDERS = ("include", "libmysqld", "mysys", "sql", "storage", "mysql-test",
+           "unittest", "plugin")
+REPLACED = ("sql/table_cache.cc", "sql/table_cache.h")
+STAMPED = "include/source_revision.h"
+NOT_IN_A_SERVER = re.compile(r"(^|/)(mysql-test|unittest)/")
+IGNORED = re.compile(r"(\.orig|\.rej|\.reject|~|\.pyc)$|(^|/)__pycache__(/|$)")
+DISABLED = "Disabled-Code"      # a patch's field for disabled_code()
+LICENSE = "SPDX-License-Identifier: GPL-2.0-only"
+# File types that have no comments, or whose every byte is compared
+NO_LICENSE = (".result", ".rdiff", ".json", ".svg", ".opt", ".cnf",
+              ".combinations", ".sh.opt", ".gitignore")
+
+
+class OverlayError(Exception):
+    """An error, in words for the user at the terminal."""
+
+
+def digest(content):
+    return None if content is None else hashlib.sha256(content).hexdigest()
+
+
+def read(path):
+    """A file's content, or None where there is no such file."""
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def files_below(top, folders=FOLDERS):
+    """Relative paths (POSIX style) of the files below some folders of top."""
+    for folder in folders:
+        for directory, _, names in os.walk(top / folder):
+            for name in names:
+                path = (pathlib.Path(directory, name)
+                        .relative_to(top).as_posix())
+                if not IGNORED.search(path):
+                    yield path
+
+
+def series_of(version):
+    """The release series of a version: 11.8 of 1:11.8.6-0+deb13u1."""
+    match = re.match(r"(?:\d+:)?(\d+\.\d+)", version)
+    return match[1] if match else ""
+
+
+def sources(top, series):
+    """{name: path} of the patch set's files for a release series, by the name
+    that each has in the shared folders."""
+    result = {name: top / name for name in files_below(top)}
+    own = top / f"only-{series}"
+    for name in files_below(own) if series else ():
+        result[name] = own / name
+        if not result[name].stat().st_size:
+            del result[name]
+    return result
+
+
+def write(path, content, executable):
+    """Replace a file in one step."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(prefix=".overlay-", dir=path.parent)
+    with os.fdopen(handle, "wb") as stream:
+        stream.write(content)
+    os.chmod(temporary, 0o755 if executable else 0o644)
+    os.replace(temporary, path)
+
+
+# ------------------------------------------------------------------ patches
+
+def split_patch(text):
+    """Split a .patch into its header and its diff."""
+    at = re.search(r"(?m)^--- ", text)
+    if not at:
+        raise OverlayError("no '--- ' line: not a unified diff")
+    return text[:at.start()], text[at.start():]
+
+
+def disabled_code(difference, original):
+    """A checksum of MariaDB's lines that a patch has disabled (hunks.py), None
+    if there are none.
+
+    Such code has moved elsewhere.  The patch quotes only its first and last
+    line, so it applies all the same when another release changes the rest.
+    """
+    lines = hunks.lines_of(original)
+    edits = hunks.locate(hunks.read_hunks(difference), lines)
+    found = [" " + row.text for row, replaced
+             in hunks.replaced_rows(hunks.rows_of(edits, lines))
+             if replaced and row.tag == " "]
+    return digest("".join(found).encode())[:16] if found else None
+
+
+def disabled_sums(header):
+    """{series: checksum} of a patch's header; the key of one that holds for
+    each series not named is the empty string."""
+    field = re.search(rf"(?m)^{DISABLED}: (.*)", header)
+    return dict(word.rpartition("=")[::2]
+                for word in (field[1].split() if field else ()))
+
+
+def disabled_field(sums):
+    """What disabled_sums() reads: one checksum if all are alike."""
+    if len(set(sums.values())) == 1:
+        return next(iter(sums.values()))
+    return " ".join(f"{series}={value}" if series else value
+                    for series, value in sorted(sums.items()) if value)
+
+
+def apply_patch(name, difference, original, version, only=None):
+    """The patched content; with the hunks of some topics only, if any are
+    named."""
+    try:
+        return hunks.apply_hunks(difference, original, only)
+    except hunks.HunkError as error:
+        raise OverlayError(
+            f"{name} does not apply to MariaDB {version}: {error}") from error
+
+
+# -------------------------------------------------------------------- trees
+
+class Overlay:
+    """The repository, the stock tree and the patched tree."""
+
+    def __init__(self, top, stock, patched, out=None):
+        """'out' is a directory with SERIES/stock of other series."""
+        self.top = top
+        self.stock = stock / "source"
+        self.patched = patched / "source"
+        self.manifest_path = patched / "manifest.json"
+        version = read(stock / "version")
+        self.version = version.decode().strip() if version else "?"
+        self.series = series_of(self.version)
+        if not self.stock.is_dir():
+            raise OverlayError(f"{self.stock}: no source there; fetch it first")
+        self.topics = topics.read_topics(top)
+        self.others = []
+        for other in sorted(out.glob("*/stock/source")) if out else ():
+            other = Overlay(top, other.parent, other.parents[1] / "patched")
+            if other.series not in ("", self.series):
+                self.others.append(other)
+
+    def manifest(self):
+        """The version that the patched tree is a copy of, and {path: digest}
+        of what was laid over it."""
+        content = read(self.manifest_path)
+        entries = json.loads(content) if content else {}
+        return entries.get("version"), entries.get("files", {})
+
+    def save_manifest(self, files):
+        write(self.manifest_path,
+              json.dumps({"version": self.version, "files": files},
+                         indent=0, sort_keys=True).encode(), False)
+
+    def wanted(self):
+        """{path: content} of every file that differs from MariaDB's."""
+        result = {}
+        failures = []
+        for name, source in sorted(sources(self.top, self.series).items()):
+            content = read(source)
+            if not name.endswith(".patch"):
+                result[name] = content
+                continue
+            path = name[:-len(".patch")]
+            original = read(self.stock / path)
+            if original is None:
+                failures.append(f"{name}: MariaDB {self.version} has no file "
+                                f"{path}")
+                continue
+            try:
+                _, difference = split_patch(content.decode("latin-1"))
+                result[path] = apply_patch(name, difference, original,
+                                           self.version)
+            except OverlayError as error:
+                failures.append(str(error))
+        if failures:
+            raise OverlayError("\n".join(failures))
+        return result
+
+    def stamped(self, wanted):
+        """Add STAMPED to what wanted() returns.
+
+        The files of tests do not count: a change of those alone makes no other
+        server, and no file is compiled again.
+        """
+        original = read(self.stock / STAMPED)
+        if original is None:
+            return wanted
+        files = "".join(f"{path} {digest(content)}\n"
+                        for path, content in sorted(wanted.items())
+                        if not NOT_IN_A_SERVER.search(path))
+        stamp = f"+table-cache.{digest(files.encode())[:12]}"
+        return {**wanted, STAMPED: re.sub(
+            rb'(?m)^(#define SOURCE_REVISION ".*)"$',
+            lambda match: match[1] + stamp.encode() + b'"', original)}
+
+    def executable(self, path):
+        for file in (self.source_of(path), self.stock / path):
+            if file.is_file():
+                return os.access(file, os.X_OK)
+        return False
+
+    def source_of(self, name):
+        """Where the repository has, or would get, a file for this series."""
+        own = self.top / f"only-{self.series}" / name
+        return own if own.is_file() else self.top / name
+
+    def apply(self, discard):
+        wanted = self.stamped(self.wanted())
+        version, before = self.manifest()
+        if self.patched.is_dir() and (
+                version != self.version or read(self.patched / ".fetched")
+                != read(self.stock / ".fetched")):
+            kept = self.patched.with_name(f"source-{version or 'unknown'}")
+            shutil.rmtree(kept, ignore_errors=True)
+            self.patched.rename(kept)
+            print(f"-- overlay: the source is another one now; the tree patched "
+                  f"before is kept as {kept}")
+        if not self.patched.is_dir():
+            before = {}
+            print(f"-- overlay: copying the source of {self.version}",
+                  flush=True)
+            temporary = self.patched.with_name(".source-copy")
+            shutil.rmtree(temporary, ignore_errors=True)
+            temporary.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copytree(self.stock, temporary, symlinks=True)
+            self.save_manifest({})
+            temporary.rename(self.patched)
+        changes = {}
+        edited = []
+        for path in sorted(set(wanted) | set(before)):
+            current = read(self.patched / path)
+            original = read(self.stock / path)
+            target = wanted.get(path, original)
+            if current == target:
+                continue
+            if digest(current) != before.get(path, digest(original)):
+                edited.append(path)
+            changes[path] = target
+        if edited and not discard:
+            raise OverlayError(
+                "edited in the patched tree, and would be overwritten:\n  "
+                + "\n  ".join(edited)
+                + "\nBUILD/refresh takes the edits over; "
+                "BUILD/refresh --discard drops them")
+        for path, content in changes.items():
+            if content is None:
+                (self.patched / path).unlink(missing_ok=True)
+            else:
+                write(self.patched / path, content, self.executable(path))
+        entries = {path: digest(content) for path, content in wanted.items()}
+        if entries != before:
+            self.save_manifest(entries)
+        print(f"-- overlay: {len(wanted)} files of the patch set, "
+              f"{len(changes)} brought up to date", flush=True)
+
+    def refresh(self, topic=None):
+        """Take edits over; 'topic' is the name of the topic of what is new."""
+        if topic and topic not in [each.name for each in self.topics]:
+            raise OverlayError(
+                f"there is no topic {topic}; BUILD/topics has "
+                + ", ".join(each.name for each in self.topics))
+        if not self.patched.is_dir():
+            raise OverlayError("there is no patched tree yet: build first")
+        wanted = self.wanted()
+        version, before = self.manifest()
+        if version != self.version:
+            raise OverlayError(f"the patched tree is of MariaDB {version}, the "
+                               f"stock source of {self.version}: build first")
+        current = {}
+        for path in set(files_below(self.patched)) | set(wanted):
+            mine = self.patched / path
+            his = self.stock / path
+            if path not in wanted and same_file(mine, his):
+                continue
+            current[path] = read(mine)
+        conflicts = []
+        todo = []
+        for path, content in sorted(current.items()):
+            original = read(self.stock / path)
+            target = wanted.get(path, original)
+            if content == target:
+                continue
+            written = before.get(path, digest(original))
+            if digest(content) == written:
+                continue                # the repository is ahead: apply's work
+            if digest(target) != written:
+                conflicts.append(path)
+            todo.append((path, content, original))
+        if conflicts:
+            raise OverlayError("edited both in the repository and in the "
+                               "patched tree:\n  " + "\n  ".join(conflicts))
+        todo += [(path, current[path], read(self.stock / path))
+                 for path in self.to_be_reworded()
+                 if current[path] == wanted[path]]
+        failures = []
+        nameless = False
+        for path, content, original in todo:
+            try:
+                self.take_over(path, content, original, topic)
+            except hunks.HunkError as error:
+                failures.append(f"{path}: {error}")
+                if isinstance(error, hunks.NoTopic):
+                    nameless = True
+        if failures:
+            if nameless:
+                failures.append(
+                    "BUILD/refresh --topic NAME names it, one of: "
+                    + ", ".join(each.name for each in self.topics)
+                    + ".  A new topic needs a file in BUILD/topics")
+            raise OverlayError("\n".join(failures))
+        # The tree's present file: the repository may be ahead of it
+        wanted = self.wanted()
+        entries = {}
+        for path in set(wanted) | set(before):
+            content = read(self.patched / path)
+            if path in wanted or content != read(self.stock / path):
+                entries[path] = digest(content)
+        self.save_manifest(entries)
+        print(f"-- refresh: {len(todo)} files taken over", flush=True)
+        mine = set(self.check_sources())
+        for other in self.others:
+            for problem in sorted(set(other.check_sources()) - mine):
+                print(f"-- refresh: warning: {other.series}: {problem}",
+                      file=sys.stderr)
+        for problem in self.check_topics():
+            print(f"-- refresh: warning: {problem}", file=sys.stderr)
+
+    def to_be_reworded(self):
+        """MariaDB's files whose patch would have other hunks if it was written
+        now: they were written when there was no source of another series."""
+        for name, source in sorted(sources(self.top, self.series).items()):
+            path = name[:-len(".patch")]
+            originals = [read(other.stock / path)
+                         for other in self.sharing(name, path)]
+            if not (name.endswith(".patch") and originals):
+                continue
+            difference = split_patch(read(source).decode("latin-1"))[1]
+            lines = hunks.lines_of(read(self.stock / path))
+            try:
+                anew = hunks.write_hunks(
+                    path, hunks.locate(hunks.read_hunks(difference), lines),
+                    lines, list(map(hunks.lines_of, originals)))
+            except hunks.HunkError:
+                continue                # check_sources() says so
+            if hunks.read_hunks(anew) != hunks.read_hunks(difference):
+                yield path
+
+    def sharing(self, name, path):
+        """The other series that have the same patch, and the file."""
+        return [other for other in self.others
+                if other.source_of(name) == self.source_of(name)
+                and (other.stock / path).is_file()]
+
+    def take_over(self, path, content, original, topic):
+        """Bring one edit of the patched tree into the repository.  'topic' is
+        the name of the topic of what is new, or None."""
+        if original is None or path in REPLACED:
+            target = self.source_of(path)
+            if content is None or content == original:
+                target.unlink(missing_ok=True)
+                print(f"   removed {path}")
+            else:
+                write(target, content, os.access(self.patched / path, os.X_OK))
+                print(f"   wrote {path}")
+                if topic and not any(each.has(path) for each in self.topics):
+                    mine, = (each for each in self.topics
+                             if each.name == topic)
+                    mine.add(path)
+                    print(f"   listed it in BUILD/topics/{mine.path.name}")
+            return
+        target = self.source_of(path + ".patch")
+        if content is None:
+            raise OverlayError(f"{path}: a file of MariaDB's cannot be removed")
+        if content == original:
+            target.unlink(missing_ok=True)
+            print(f"   removed {path}.patch")
+            return
+        existing = read(target)
+        lines = hunks.lines_of(original)
+        edits = []
+        if existing:
+            header, difference = split_patch(existing.decode("latin-1"))
+            edits = hunks.locate(hunks.read_hunks(difference), lines)
+        else:
+            header = (f"{LICENSE}\nDescription: TODO\n"
+                      "Forwarded: no\nLast-Update: TODO\n\n")
+        others = self.sharing(path + ".patch", path)
+        edits, new_places = hunks.rebase(edits, lines, hunks.lines_of(content),
+                                         topic)
+        difference = hunks.write_hunks(
+            path, edits, lines,
+            [hunks.lines_of(read(other.stock / path)) for other in others])
+        today = datetime.date.today().isoformat()
+        header = re.sub(r"(?m)^Last-Update: .*$", f"Last-Update: {today}",
+                        header)
+        sums = disabled_sums(header)
+        header = re.sub(rf"(?m)^{DISABLED}: .*\n", "", header)
+        sums[self.series] = disabled_code(difference, original)
+        for other in others:
+            try:
+                sums[other.series] = disabled_code(difference,
+                                                   read(other.stock / path))
+            except hunks.HunkError:
+                pass            # check_sources() says so
+        known = {file.stem.partition("-")[2]
+                 for file in self.top.glob("cmake/base-*.cmake")}
+        if known and known <= set(sums):
+            sums.pop("", None)
+        if sums[self.series]:
+            header = (header.rstrip("\n") + f"\n{DISABLED}: "
+                      + disabled_field(sums) + "\n\n")
+        write(target, (header + difference).encode("latin-1"), False)
+        print(f"   wrote {path}.patch"
+              + "".join(f"\n      line {line}: a new hunk of {name}"
+                        for line, name in new_places))
+
+    # ------------------------------------------------------------- checking
+
+    def check(self):
+        """Yield a sentence for each rule that the repository breaks."""
+        listed = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others",
+             "--exclude-standard"],
+            cwd=self.top, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            text=True, check=False)
+        if listed.returncode:
+            yield "git cannot list the files: " + listed.stderr.strip()
+        for path in listed.stdout.split("\0"):
+            content = read(self.top / path) if path else None
+            if (content and not path.endswith(NO_LICENSE)
+                    and LICENSE.encode() not in content[:400]):
+                yield f"{path}: no line '{LICENSE}' near its top"
+        for own in sorted(self.top.glob("only-*/**/*")):
+            path = own.relative_to(self.top).as_posix()
+            series, _, name = path[len("only-"):].partition("/")
+            if not own.is_file():
+                continue
+            if (not name.startswith(tuple(f"{folder}/" for folder in FOLDERS))
+                    or not (self.top / f"cmake/base-{series}.cmake").is_file()):
+                yield f"{path}: is for no series, or no tree"
+            elif read(own) == read(self.top / name):
+                yield f"{path}: is a copy of {name}"
+        for series in (self, *self.others):
+            for problem in series.check_sources():
+                yield f"{series.series}: {problem}"
+        yield from self.check_topics()
+
+    def check_topics(self):
+        """Yield a sentence for each new file without a topic, or with several.
+
+        Files of all series count, whether their source is there or not.
+        """
+        names = set(files_below(self.top))
+        for base in self.top.glob("only-*"):
+            names.update(files_below(base))
+        yield from topics.problems(
+            self.topics,
+            {name for name in names if not name.endswith(".patch")})
+
+    def check_sources(self):
+        """Yield a sentence for each rule broken on this series' source."""
+        stock_digests = {}
+        names = sources(self.top, self.series)
+        for name, source in sorted(names.items()):
+            content = read(source)
+            if name.endswith(".patch"):
+                yield from self.check_patch(name, content.decode("latin-1"))
+                continue
+            if name not in REPLACED and read(self.stock / name) is not None:
+                yield f"{name}: MariaDB has a file of that name"
+            if name.endswith(".test"):
+                result = pathlib.PurePath(name)
+                result = (result.parents[1] / "r" / result.stem).as_posix()
+                if result + ".result" not in names:
+                    yield (f"{name}: has no {result}.result, without which "
+                           "mtr lets it pass")
+            base = pathlib.PurePath(name).name
+            if base not in stock_digests:
+                stock_digests[base] = {
+                    digest(read(path))
+                    for folder in FOLDERS
+                    for path in (self.stock / folder).rglob(base)
+                    if path.is_file()}
+            if content and digest(content) in stock_digests[base]:
+                yield f"{name}: is a copy of a file of MariaDB's"
+
+    def check_patch(self, name, text):
+        path = name[:-len(".patch")]
+        try:
+            header, difference = split_patch(text)
+        except OverlayError as error:
+            yield f"{name}: {error}"
+            return
+        for field in ("Description", "Forwarded", "Last-Update"):
+            if not re.search(rf"(?m)^{field}: (?!TODO)\S", header):
+                yield f"{name}: no '{field}:' in its header (DEP-3)"
+        touched = re.findall(r"(?m)^(?:---|\+\+\+) [ab]/(\S+)", difference)
+        if touched != [path, path]:
+            yield f"{name}: touches {sorted(set(touched))}, not just {path}"
+        original = read(self.stock / path)
+        if original is None:
+            yield f"{name}: MariaDB {self.version} has no file {path}"
+            return
+        try:
+            for number, hunk in enumerate(hunks.read_hunks(difference), 1):
+                if hunk.topic not in [each.name for each in self.topics]:
+                    yield (f"{name}: hunk {number} names no topic of "
+                           f"BUILD/topics: {hunk.topic!r}")
+            apply_patch(name, difference, original, self.version)
+            disabled = disabled_code(difference, original)
+        except (OverlayError, hunks.HunkError) as error:
+            yield str(error)
+            return
+        sums = disabled_sums(header)
+        if disabled != sums.get(self.series, sums.get("")):
+            sums[self.series] = disabled
+            yield (f"{name}: the code that it disables by #ifdef "
+                   f"{hunks.REPLACED} is not what it was: make MariaDB "
+                   f"{self.version}'s change where that code is now, then "
+                   "write into the patch's header: "
+                   f"{DISABLED}: {disabled_field(sums)}")
+
+
+def same_file(a, b):
+    """Whether two files are alike; a copy keeps its original's time."""
+    try:
+        stat_a, stat_b = a.stat(), b.stat()
+    except OSError:
+        return a.is_symlink() and b.is_symlink()
+    if stat_a.st_size != stat_b.st_size:
+        return False
+    return (stat_a.st_mtime_ns == stat_b.st_mtime_ns
+            or read(a) == read(b))
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description="Lay the patch set over MariaDB's source, take edits "
+                    "back, or check the patch set's rules.")
+    parser.add_argument("action", choices=("apply", "refresh", "check"))
+    parser.add_argument("--top", type=pathlib.Path, required=True,
+                        help="the repository")
+    parser.add_argument("--stock", type=pathlib.Path, required=True,
+                        help="directory with MariaDB's source/ and version")
+    parser.add_argument("--patched", type=pathlib.Path, required=True,
+                        help="directory of the patched source/")
+    parser.add_argument("--out", type=pathlib.Path,
+                        help="directory with SERIES/stock of other series")
+    parser.add_argument("--topic", metavar="NAME",
+                        default=os.environ.get("REFRESH_TOPIC"),
+                        help="with refresh: the topic of what is new; by "
+                             "default the environment's REFRESH_TOPIC")
+    parser.add_argument("--discard", action="store_true",
+                        help="with apply: overwrite edits in the patched tree")
+    arguments = parser.parse_args()
+    overlay = Overlay(arguments.top, arguments.stock, arguments.patched,
+                      arguments.out)
+    if arguments.action == "apply":
+        overlay.apply(arguments.discard)
+    elif arguments.action == "refresh":
+        overlay.refresh(arguments.topic)
+    else:
+        problems = list(overlay.check())
+        if problems:
+            raise OverlayError("\n".join(problems))
+        versions = [each.version for each in (overlay, *overlay.others)]
+        print("-- check: the patch set keeps its rules on MariaDB "
+              + " and ".join(versions))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (OverlayError, hunks.HunkError, topics.TopicError) as error:
+        for line in str(error).splitlines():
+            print(f"-- overlay: error: {line}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(1)

@@ -1,0 +1,525 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Run the tests that BUILD/test asks for, and sum them up.
+
+Every run is WHAT:TYPE.  mtr's and the unit tests' own output goes to the
+terminal as it comes; what they report is read from it and counted.  A run
+that reports nothing, or whose program fails without saying which test did,
+counts as one failure.  The last line is 'N passed, N failed, N skipped'.
+
+Exit status: 0 nothing failed, 1 something failed, 2 wrong usage.
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree
+
+import overlay
+
+OUR_SUITE = "table_cache,table_cache_dump,table_cache_info"
+STRESS_SECONDS = 300
+
+# Programs in sql-bench, whether they use MariaDB's command-line client, and the
+# options of the server that they stress
+STRESS_PROGRAMS = (
+    ("stress_table_cache", True,
+     ("--table-open-cache=10", "--table-definition-cache=400")),
+    ("stress_open_close", True,
+     ("--table-open-cache=10", "--aria-checkpoint-interval=1")),
+    ("stress_query_cache", False,
+     ("--query-cache-type=1", "--query-cache-size=4M")),
+    ("stress_first_touch", False,
+     ("--table-open-cache=10", "--table-definition-cache=400",
+      "--innodb-fatal-semaphore-wait-threshold=120")),
+    ("stress_open_files", True,
+     ("--innodb-open-files=20", "--innodb-buffer-pool-size=8M",
+      "--innodb-flush-log-at-trx-commit=2")),
+)
+# And these only for a patched server, which has the plugins
+PATCHED_OPTIONS = {
+    "stress_table_cache": ("--plugin-load-add=table_cache_dump",
+                           "--plugin-load-add=table_cache_info",
+                           "--table-cache-dump-interval=1"),
+}
+PROGRAMS = ("deploy", "replication", "galera", "series")
+OPEN_FILES = 16384              # for each server that mtr starts
+MEMORY = 2 << 30                # bytes of a RAM disk that mtr's servers may need
+# main.func 'innodb'   w2 [ pass ]    123
+MTR_LINE = re.compile(
+    r"^(\S+\.\S+)((?: '[^']*')?)\s+(?:w\d+ )?\[ ([a-z-]+) \]")
+
+
+# Frames of a ThreadSanitizer report that are never where an access is made
+SANITIZER = re.compile(r"libsanitizer/|/thr_mutex\.c|/mysql_thread\.h|/ilist\.h")
+
+
+def race_in(files, log):
+    """ThreadSanitizer's first report of an access, or of a lock taken, by the
+    code in one of the files; None if there is none.
+
+    MariaDB itself is not free of reports: it counts rows, for example, without
+    a lock.  Where its code meets the patch set's both are in the report.
+    """
+    for report in log.split("=" * 18 + "\n"):
+        if "WARNING: ThreadSanitizer" not in report:
+            continue
+        for stack in re.split(r"\n\s*\n", report):
+            head = re.search(r"(?m)^ +(\S.*):$", stack)
+            if head and re.match(r"(Location|Thread|As if)|.*created", head[1]):
+                continue
+            frames = [name for name in re.findall(
+                r"(?m)^ +#\d+ .* (\S+?):\d+(?::\d+)? \(", stack)
+                if not SANITIZER.search(name)]
+            if frames and frames[0].endswith(files):
+                return report
+    return None
+
+
+class MtrEnd:
+    """What mtr says at its end, of the run as a whole.
+
+    Its exit status does not tell whether more was wrong than a failed test.
+    """
+
+    def __init__(self):
+        self.completed = False
+        self.error = None
+        self.at_shutdown = False        # errors in a server's log
+        self.last_tests = set()         # of the servers that had such errors
+
+    def read(self, line):
+        if line.startswith("Completed: "):
+            self.completed = True
+        elif match := re.match(r"\*\*\*Warnings generated in error logs during "
+                               r"shutdown after running tests: .*?(\S+)$",
+                               line.rstrip()):
+            self.last_tests.add(match[1])
+        elif line.startswith("Errors/warnings were found in logfiles during"):
+            self.at_shutdown = True
+        elif match := re.match(r"mysql-test-run: \*\*\* ERROR: (.*)", line):
+            if match[1] != "there were failing test cases":
+                self.error = self.error or match[1]
+
+    def problem(self, retried=()):
+        """In a few words, or None.
+
+        retried: the tests that have passed when they were run again.  mtr stops
+        the server of a test that fails, before that has told mtr which errors
+        it expects: these errors are of the attempt that failed.
+        """
+        names = {name.partition(" ")[0] for name in retried}
+        if self.at_shutdown and not (self.last_tests
+                                     and self.last_tests <= names):
+            return "errors in a server's log at its shutdown"
+        return self.error or (None if self.completed else
+                              "ended before all tests had run")
+
+
+class Results:
+    """What one run reported: {test name: 'passed', 'failed' or 'skipped'}."""
+
+    def __init__(self, title):
+        self.title = title
+        self.outcome = {}
+        self.retried = set()
+
+    def add(self, name, outcome):
+        self.outcome[name] = outcome
+
+    def names(self, outcome):
+        return sorted(name for name, what in self.outcome.items()
+                      if what == outcome)
+
+
+def stream(command, cwd, each_line=None, env=None):
+    """Run a command, showing its output as it comes; return its status."""
+    with subprocess.Popen(command, cwd=cwd, env=env, text=True,
+                          errors="replace", stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          process_group=0) as process:
+        def show():
+            for line in process.stdout:
+                print(line, end="", flush=True)
+                if each_line:
+                    each_line(line)
+        try:
+            show()
+        except KeyboardInterrupt:
+            # It gets no signal of the terminal's.  Let it stop its servers; it
+            # would not get that far if its output was not read
+            os.killpg(process.pid, signal.SIGINT)
+            show()
+            process.wait()
+            raise
+        return process.wait()
+
+
+def catch_signals():
+    """Let what should end this program interrupt it.
+
+    SIGINT, too: a shell starts background jobs with it ignored, and so would
+    be all programs that are started here.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
+
+
+def header(text):
+    print(f"\n== {text}", flush=True)
+
+
+class Runner:
+    def __init__(self, arguments, mtr_options):
+        self.top = arguments.top.resolve()
+        self.trees = arguments.trees.resolve()
+        self.variant = arguments.variant
+        self.seconds = arguments.seconds
+        self.older = arguments.older
+        self.without_series = arguments.without_series
+        self.mtr_options = mtr_options
+        self.known = self.read_known()
+
+    def read_known(self):
+        """The tests that fail on the unpatched server in some environment."""
+        known = {}
+        path = self.top / "BUILD" / "known-failures"
+        for line in path.read_text().splitlines():
+            if line.strip() and not line.startswith("#"):
+                name, _, reason = line.partition(" ")
+                known[name] = reason.strip()
+        return known
+
+    def tree(self, build_type):
+        return self.trees / self.variant / build_type
+
+    # ----------------------------------------------------------------- unit
+
+    def unit(self, build_type):
+        results = Results(f"unit ({build_type})")
+        if self.variant == "patched":
+            self.check_rules(results)
+            self.check_tools(results)
+        self.unit_programs(build_type, results)
+        return results
+
+    def check_rules(self, results):
+        header("the patch set's rules and the plugin ABI")
+        status = stream(["cmake", "--build", str(self.trees / "cmake"),
+                         "--target", "check"], self.top)
+        results.add("rules and ABI", "failed" if status else "passed")
+        for series in self.without_series:
+            print(f"the patches are not checked against {series}: its source "
+                  "could not be fetched", flush=True)
+            results.add(f"patches against {series}", "skipped")
+
+    def check_tools(self, results):
+        header("tests of the tools")
+
+        def each_line(line):
+            match = re.match(r"(test_\w+) .*\.\.\. (ok|FAIL|ERROR|skipped)",
+                             line)
+            if match:
+                results.add(match[1], {"ok": "passed", "skipped": "skipped"}
+                            .get(match[2], "failed"))
+
+        for folder in ("BUILD/lib/tests", "sql-bench"):
+            status = stream([sys.executable, "-W", "ignore", "-m", "unittest",
+                             "discover", "-v", "-s", str(self.top / folder),
+                             "-p", "test_*.py"], self.top, each_line)
+            if status and not results.names("failed"):
+                results.add(f"tests of the tools in {folder}", "failed")
+
+    def unit_programs(self, build_type, results):
+        """The patch set's own unit tests, by MariaDB's ctest."""
+        sources = [path for path in self.sources()
+                   if path.name.endswith(("-t.c", "-t.cc"))]
+        if not sources or self.variant == "stock":
+            return
+        header("unit tests")
+        names = sorted(path.stem[:-len("-t")] for path in sources)
+        report = self.tree(build_type) / "unit-report.xml"
+        report.unlink(missing_ok=True)
+        stream(["ctest", "--output-on-failure", "--output-junit", str(report),
+                "-R", "^(" + "|".join(names) + ")$"], self.tree(build_type))
+        found = {}
+        if report.exists():
+            for case in xml.etree.ElementTree.parse(report).iter("testcase"):
+                found[case.get("name")] = case.get("status")
+        for name in names:
+            results.add(name, "passed" if found.get(name) == "run"
+                        else "failed")
+
+    # ------------------------------------------------------------------ mtr
+
+    def memory_for_mtr(self):
+        """The option to keep the servers' data in memory, if there is room."""
+        disk = os.environ.get("MTR_MEM") or "/dev/shm"
+        try:
+            room = os.statvfs(disk)
+        except OSError:
+            return []
+        return ["--mem"] if room.f_bavail * room.f_frsize >= MEMORY else []
+
+    @staticmethod
+    def free_memory(directory, keep_logs, name):
+        """Remove what mtr has left in memory; it does so only in its next run.
+
+        If a test has failed its logs are kept, on the disk.
+        """
+        link = directory / "var"
+        if not link.is_symlink():
+            return
+        memory = link.resolve()
+        if keep_logs and (memory / "log").is_dir():
+            logs = directory / f"log-{name}"
+            shutil.rmtree(logs, ignore_errors=True)
+            shutil.copytree(memory / "log", logs, symlinks=True,
+                            ignore_dangling_symlinks=True)
+            print(f"-- the logs are kept in {logs}", flush=True)
+        shutil.rmtree(memory, ignore_errors=True)
+        link.unlink()
+
+    def mtr(self, suites, build_type, tests=()):
+        """Run suites, or single tests named SUITE.TEST."""
+        suites = suites or f"{len(tests)} tests"
+        results = Results(f"{suites} ({build_type})")
+        header(f"mtr: {suites}, {self.variant} {build_type} build")
+        end = MtrEnd()
+
+        def each_line(line):
+            end.read(line)
+            match = MTR_LINE.match(line)
+            if not match:
+                return
+            name = match[1] + match[2]
+            outcome = match[3]
+            if outcome in ("pass", "retry-pass"):
+                if results.outcome.get(name) == "failed":
+                    results.retried.add(name)
+                results.add(name, "passed")
+            elif outcome in ("skipped", "disabled"):
+                results.outcome.setdefault(name, "skipped")
+            elif outcome in ("fail", "retry-fail"):
+                results.add(name, "failed")
+
+        jobs = 2 * len(os.sched_getaffinity(0))
+        # mtr's own default, 1024, is too low for tests of many open tables
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        if limit == resource.RLIM_INFINITY or limit > OPEN_FILES:
+            limit = OPEN_FILES
+        # mtr counts the first run as well: 2 is to run a failed test once more
+        command = ["./mtr", *([] if tests else [f"--suite={suites}"]),
+                   f"--parallel={jobs}",
+                   *self.memory_for_mtr(),
+                   "--force", "--max-test-fail=0", "--retry=2",
+                   f"--open-files-limit={limit}",
+                   *self.mtr_options, *tests]
+        directory = self.tree(build_type) / "mysql-test"
+        try:
+            status = stream(command, directory, each_line)
+            if not results.outcome:
+                results.add(f"mtr --suite={suites}", "failed")
+            elif problem := end.problem(results.retried):
+                results.add(f"mtr --suite={suites}: {problem}", "failed")
+            elif (status and not results.names("failed")
+                  and not results.retried):
+                results.add(f"mtr --suite={suites} (exit status {status})",
+                            "failed")
+        finally:
+            if results.outcome:
+                self.free_memory(
+                    directory, bool([name for name in results.names("failed")
+                                     if not self.excuse(name)]),
+                    re.sub(r"\W+", "-", suites))
+        return results
+
+    # ---------------------------------------------------------------- stress
+
+    def stress(self, build_type):
+        """Many connections on servers of their own."""
+        results = Results(f"stress ({build_type})")
+        for program, uses_client, options in STRESS_PROGRAMS:
+            self.stress_with(results, build_type, program, uses_client,
+                             options)
+        return results
+
+    def stress_with(self, results, build_type, program, uses_client, options):
+        seconds = self.seconds or STRESS_SECONDS
+        header(f"{program}, {seconds} seconds on the {build_type} build")
+        name = f"{program} on {build_type}"
+        with tempfile.TemporaryDirectory(prefix="stress-") as work:
+            run = [str(self.top / "BUILD" / "run"), "--base", self.trees.name,
+                   "--no-build", "--type", build_type,
+                   "--datadir", f"{work}/data"]
+            if self.variant == "stock":
+                run.append("--stock")
+            else:
+                options = (*options, *PATCHED_OPTIONS.get(program, ()))
+            command = [sys.executable,
+                       str(self.top / "sql-bench/stress" / f"{program}.py"),
+                       f"--socket={work}/data/mariadbd.sock",
+                       f"--seconds={seconds}"]
+            if uses_client:
+                command.append(
+                    f"--client={self.tree(build_type)}/client/mariadb")
+            started = False
+            try:
+                started = not stream(
+                    [*run, "--daemon", "--", "--max-connections=200",
+                     "--event-scheduler=OFF", *options], self.top)
+                status = not started or stream(command, self.top)
+            finally:
+                stopped = started and stream([*run, "--stop"], self.top)
+            if not started:
+                results.add(name, "failed")
+                return
+            # Sanitizers and assertions write to the server's log
+            log = pathlib.Path(work, "data", "mariadbd.err").read_text(
+                errors="replace")
+            alarm = re.search(r"(?m)^.*(ERROR: AddressSanitizer|LeakSanitizer"
+                              r"|runtime error:|Assertion "
+                              r"|got signal|\[ERROR\] .*[Tt]able.cache).*$",
+                              log)
+            race = race_in(self.own_files(), log)
+            if alarm:
+                print(log[max(0, alarm.start() - 500):][:20000])
+            if race:
+                print(race)
+            if build_type == "tsan":
+                print(f"-- {log.count('WARNING: ThreadSanitizer')} reports of "
+                      f"ThreadSanitizer, {'some' if race else 'none'} of "
+                      "accesses by the patch set's own files")
+            results.add(name, "failed" if status or stopped or alarm or race
+                        else "passed")
+
+    def sources(self):
+        """The patch set's files, as paths in MariaDB's tree."""
+        return [pathlib.PurePosixPath(name)
+                for name in overlay.sources(self.top, self.trees.name)]
+
+    def own_files(self):
+        """Sources that are the patch set's, as ends of paths."""
+        return tuple(f"/{path}" for path in self.sources()
+                     if path.parts[0] in ("include", "mysys", "sql", "storage",
+                                          "plugin")
+                     and path.suffix in (".c", ".cc", ".h"))
+
+    # ------------------------------------------------------------ topologies
+
+    def program(self, what, build_type):
+        """A test that is a program of its own: BUILD/lib/WHAT_test.py.  It prints
+        'PASS name' or 'FAIL name: why' for each thing that it checks."""
+        results = Results(f"{what} ({build_type})" if what == "series"
+                          else what)
+        header(what)
+
+        def each_line(line):
+            match = re.match(r"(PASS|FAIL) ([^\n]*)", line)
+            if match and match[1] == "PASS":
+                results.outcome.setdefault(match[2], "passed")
+            elif match:
+                results.add(match[2][:300], "failed")
+
+        command = [sys.executable, str(self.top / "BUILD/lib" / f"{what}_test.py"),
+                   "--trees", str(self.trees)]
+        if what == "series":
+            command.append(f"--type={build_type}")
+        elif self.seconds is not None and what != "deploy":
+            command.append(f"--seconds={self.seconds}")
+        if self.older and what == "replication":
+            command.append(f"--from-trees={self.trees.parent / self.older}")
+        status = stream(command, self.top, each_line)
+        if not results.outcome or (status and not results.names("failed")):
+            results.add(f"{what} (exit status {status})", "failed")
+        return results
+
+    def run(self, what, build_type):
+        if what in PROGRAMS:
+            return self.program(what, build_type)
+        if what == "unit":
+            return self.unit(build_type)
+        if what == "stress":
+            return self.stress(build_type)
+        return self.mtr(OUR_SUITE if what == "suite" else what, build_type)
+
+    # --------------------------------------------------------------- summary
+
+    def excuse(self, name):
+        """The reason why a test may fail, or None."""
+        return self.known.get(name.split(" ")[0])
+
+    def summary(self, all_results):
+        """Print the table; return the number of failures that count."""
+        print("\n" + "=" * 72)
+        totals = [0, 0, 0]
+        width = max([len("total")] + [len(r.title) for r in all_results])
+        print(f"{'':{width}}  {'passed':>7} {'failed':>7} {'skipped':>7}")
+        notes = []
+        for results in all_results:
+            failed = results.names("failed")
+            excused = [name for name in failed if self.excuse(name)]
+            row = [len(results.names("passed")), len(failed) - len(excused),
+                   len(results.names("skipped")) + len(excused)]
+            totals = [a + b for a, b in zip(totals, row)]
+            print(f"{results.title:{width}}  "
+                  + " ".join(f"{count:7d}" for count in row))
+            for name in failed:
+                reason = self.excuse(name)
+                notes.append(f"failed, as on the unpatched server, counted as "
+                             f"skipped: {name}: {reason}" if reason
+                             else f"FAILED: {results.title}: {name}")
+            for name in sorted(results.retried):
+                notes.append(f"passed when run again: {results.title}: {name}")
+        print(f"{'total':{width}}  "
+              + " ".join(f"{count:7d}" for count in totals))
+        for note in notes:
+            print(note)
+        print(f"{totals[0]} passed, {totals[1]} failed, {totals[2]} skipped",
+              flush=True)
+        return totals[1]
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description="Run tests and sum them up (called by BUILD/test).")
+    parser.add_argument("--top", type=pathlib.Path, required=True)
+    parser.add_argument("--trees", type=pathlib.Path, required=True)
+    parser.add_argument("--variant", choices=("stock", "patched"),
+                        default="patched")
+    parser.add_argument("--seconds", type=int)
+    parser.add_argument("--from", dest="older", metavar="SERIES")
+    parser.add_argument("--without-series", metavar="SERIES", default=[],
+                        action="append",
+                        help="a series whose source could not be fetched")
+    parser.add_argument("runs", nargs="+", metavar="WHAT:TYPE")
+    words = sys.argv[1:]
+    mtr_options = []
+    if "--" in words:
+        at = words.index("--")
+        words, mtr_options = words[:at], words[at + 1:]
+    arguments = parser.parse_args(words)
+    catch_signals()
+    runner = Runner(arguments, mtr_options)
+    all_results = []
+    interrupted = False
+    try:
+        for run in arguments.runs:
+            what, _, build_type = run.rpartition(":")
+            all_results.append(runner.run(what, build_type))
+    except KeyboardInterrupt:
+        interrupted = True
+        print("\ninterrupted")
+    failures = runner.summary(all_results)
+    return 1 if failures or interrupted or not all_results else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

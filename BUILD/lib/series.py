@@ -1,0 +1,415 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Write the patch set as a series of patches, one a topic.
+
+The repository keeps one .patch for each file of MariaDB's.  A maintainer or a
+packager wants one for each change instead, in an order: the topics (topics.py).
+Stage 0 is MariaDB's source.  Stage N has the hunks and the new files of the
+first N topics, without the code of MariaDB's that they replace (hunks.py).
+Patch N is the difference of two stages, with three lines of context.
+
+git makes the patches, from a repository of its own that holds only the files
+concerned: git am takes them, and so do quilt and dpkg-source.  The same input
+gives the same patches, byte for byte.
+
+Exit status: 0 done, 1 failed, 2 wrong usage.
+"""
+
+import argparse
+import datetime
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import hunks
+import overlay
+import topics
+
+PATCH_SET = "Table-cache patch set for MariaDB"
+
+
+class SeriesError(Exception):
+    """An error, in words for the user at the terminal."""
+
+
+def say(text):
+    print(f"-- series: {text}", flush=True)
+
+
+def patch_name(topic):
+    return f"table-cache-{topic.number:02}-{topic.name}.patch"
+
+
+class Maker:
+    """The stages of the source."""
+
+    def __init__(self, top, trees, base):
+        self.top = top
+        self.stock = trees / "stock"
+        self.trees = trees
+        self.base = base
+        version = overlay.read(self.stock / "version")
+        self.version = version.decode().strip() if version else "?"
+        self.topics = topics.read_topics(top)
+        self.files = overlay.sources(top, base)
+        # {topic: {path in the source: new file}}
+        self.new_files = {topic.name: {} for topic in self.topics}
+        # {path in the source: (MariaDB's lines, edits)}
+        self.edited = {}
+        self.read_files()
+
+    def read_files(self):
+        problems = []
+        for name, file in sorted(self.files.items()):
+            content = overlay.read(file)
+            if not name.endswith(".patch"):
+                try:
+                    mine = topics.owner(self.topics, name)
+                except topics.TopicError as error:
+                    problems.append(str(error))
+                    continue
+                self.new_files[mine.name][name] = content
+                continue
+            path = name[:-len(".patch")]
+            original = self.original(path)
+            if original is None:
+                problems.append(f"{name}: MariaDB {self.version} has no file "
+                                f"{path}")
+                continue
+            _, difference = overlay.split_patch(content.decode("latin-1"))
+            lines = hunks.lines_of(original)
+            try:
+                edits = hunks.locate(hunks.read_hunks(difference), lines)
+            except hunks.HunkError as error:
+                problems.append(f"{name} does not apply to MariaDB "
+                                f"{self.version}: {error}")
+                continue
+            for topic in sorted({edit.topic for edit in edits}):
+                if topic not in self.new_files:
+                    problems.append(f"{name}: a hunk of {topic!r}, which is no "
+                                    "topic of BUILD/topics")
+            self.edited[path] = (lines, edits)
+        if problems:
+            raise SeriesError("\n".join(problems))
+
+    def original(self, path):
+        return overlay.read(self.stock / "source" / path)
+
+    def content(self, path, names):
+        """MariaDB's file with the edits of some topics."""
+        lines, edits = self.edited[path]
+        return hunks.content_of(hunks.without_replaced(hunks.apply_edits(
+            [edit for edit in edits if edit.topic in names], lines)))
+
+    def paths_of(self, topic):
+        """What a topic changes, in the source."""
+        return sorted({*self.new_files[topic.name],
+                       *(path for path, (_, edits) in self.edited.items()
+                         if any(edit.topic == topic.name for edit in edits))})
+
+    def stages(self):
+        """Yield (topic, {path in the source: content}) in order, with all files
+        that differ from MariaDB's so far; topics without changes are left out."""
+        state = {}
+        names = set()
+        for topic in self.topics:
+            names.add(topic.name)
+            paths = self.paths_of(topic)
+            if not paths:
+                say(f"{topic.name}: MariaDB {self.base} does not need it")
+                continue
+            for path in paths:
+                if path in self.new_files[topic.name]:
+                    state[path] = self.new_files[topic.name][path]
+                else:
+                    state[path] = self.content(path, names)
+            yield topic, dict(state)
+
+    def whole(self):
+        """{path: content}: what the series must give in the end."""
+        wanted = overlay.Overlay(self.top, self.stock,
+                                 self.trees / "patched").wanted()
+        return {path: content if path in self.files else
+                hunks.content_of(hunks.without_replaced(
+                    hunks.lines_of(content)))
+                for path, content in wanted.items()}
+
+    def executable(self, path):
+        return any(os.access(file, os.X_OK) for file in
+                   (self.files.get(path, self.top / path),
+                    self.stock / "source" / path))
+
+    def git(self, *words, where=None, env=None):
+        done = subprocess.run(["git", *words], cwd=where or self.top,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              check=False, stdin=subprocess.DEVNULL,
+                              env=dict(os.environ, **(env or {})))
+        if done.returncode:
+            raise SeriesError(f"git {' '.join(words)[:200]} failed:\n"
+                              + done.stderr.decode(errors="replace")[-2000:])
+        return done.stdout
+
+    def last_change(self, topic):
+        """Time (UTC) and author of the last change of a topic's files."""
+        mine = [topic.path]
+        for path in self.paths_of(topic):
+            mine.append(self.files.get(path) or self.files[path + ".patch"])
+        last = self.git("log", "-1", "--format=%ct%n%an%n%ae", "--",
+                        *map(str, mine)).decode().splitlines()
+        stamp, name, email = last if last else ("0", PATCH_SET, "unknown")
+        return (datetime.datetime.fromtimestamp(int(stamp),
+                                                datetime.timezone.utc),
+                name, email)
+
+    def make(self, output):
+        """Write the series; return the names of the patches."""
+        stages = list(self.stages())
+        if self.whole() != stages[-1][1]:
+            raise SeriesError("the last stage is not the patched tree")
+        paths = sorted({path for _, state in stages for path in state})
+        with tempfile.TemporaryDirectory(prefix="series-") as work:
+            work = pathlib.Path(work)
+            identity = {"HOME": str(work), "GIT_CONFIG_NOSYSTEM": "1"}
+            for role in ("AUTHOR", "COMMITTER"):
+                identity[f"GIT_{role}_NAME"] = PATCH_SET
+                identity[f"GIT_{role}_EMAIL"] = "unknown"
+                identity[f"GIT_{role}_DATE"] = "@0 +0000"
+            repository = work / "repository"
+            repository.mkdir()
+
+            def git(*words):
+                return self.git(*words, where=repository, env=identity)
+
+            git("init", "-q", "-b", "series")
+            git("config", "core.autocrlf", "false")
+            for path in paths:
+                content = self.original(path)
+                if content is not None:
+                    overlay.write(repository / path, content, os.access(
+                        self.stock / "source" / path, os.X_OK))
+            git("add", "-f", "--all", ".")
+            git("commit", "-q", "--allow-empty", "-m",
+                f"MariaDB {self.version}")
+            before = {}
+            for topic, state in stages:
+                for path, content in state.items():
+                    if before.get(path) != content:
+                        overlay.write(repository / path, content,
+                                      self.executable(path))
+                moment, name, email = self.last_change(topic)
+                for role in ("AUTHOR", "COMMITTER"):
+                    identity[f"GIT_{role}_NAME"] = name
+                    identity[f"GIT_{role}_EMAIL"] = email
+                    identity[f"GIT_{role}_DATE"] = (
+                        f"@{int(moment.timestamp())} +0000")
+                git("add", "-f", "--all", ".")
+                git("commit", "-q", "--cleanup=verbatim", "-m",
+                    topic.message + "\n")
+                before = state
+            made = work / "patches"
+            made.mkdir()
+            git("format-patch", "-q", "--zero-commit", "--no-signature",
+                "--no-renames", "--full-index", "--output-directory",
+                str(made), f"series~{len(stages)}..series")
+            names = []
+            for patch, (topic, _) in zip(sorted(made.iterdir()), stages):
+                names.append(patch_name(topic))
+                patch.rename(made / names[-1])
+            (made / "series").write_text("".join(f"{name}\n"
+                                                 for name in names))
+            replace_directory(output, made)
+        return names
+
+
+def replace_directory(output, made):
+    """In one step, so that an interrupted run leaves the former series."""
+    output.parent.mkdir(parents=True, exist_ok=True)
+    new = output.with_name(output.name + ".new")
+    shutil.rmtree(new, ignore_errors=True)
+    shutil.copytree(made, new)
+    if output.exists():
+        others = files_of_others(output)
+        if others:
+            shutil.rmtree(new)
+            raise SeriesError(
+                f"{output} would be replaced as a whole, and holds "
+                f"{others[0]}, which is not of a series written before; write "
+                "this one elsewhere and copy it")
+        shutil.rmtree(output)
+    new.rename(output)
+
+
+def files_of_others(directory):
+    """The names in a directory that no series written by this script has."""
+    return sorted(path.name for path in directory.iterdir()
+                  if path.name != "series" and not re.fullmatch(
+                      r"table-cache-\d\d-.*\.patch", path.name))
+
+
+# ------------------------------------------------------------ trying them out
+
+def run(command, where, env=None):
+    done = subprocess.run(command, cwd=where, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, errors="replace", check=False,
+                          env=dict(os.environ, **(env or {})))
+    if done.returncode:
+        raise SeriesError(f"{' '.join(map(str, command))} failed:\n"
+                          + done.stdout[-3000:])
+    return done.stdout
+
+
+def touched(patches):
+    """Paths that a directory of patches changes or makes."""
+    paths = set()
+    for patch in patches.glob("*.patch"):
+        paths.update(re.findall(r"(?m)^\+\+\+ b/(\S+)$",
+                                patch.read_text(errors="replace")))
+    return paths
+
+
+class Trial:
+    """The series, applied with quilt to the unpacked source package."""
+
+    def __init__(self, maker, patches, names):
+        self.maker = maker
+        self.patches = patches
+        self.names = names
+        self.source = maker.trees / "series" / "applied"
+
+    def unpack(self):
+        """A copy of the source as dpkg-source unpacks it, with the series in
+        debian/patches."""
+        stock = self.maker.stock / "source"
+        debian = self.source / "debian" / "patches"
+        say("copying the unpacked source package")
+        shutil.rmtree(self.source, ignore_errors=True)
+        self.source.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(stock, self.source, symlinks=True)
+        debian.mkdir(parents=True, exist_ok=True)
+        for name in self.names:
+            shutil.copyfile(self.patches / name, debian / name)
+        with open(debian / "series", "a", encoding="utf-8") as series:
+            series.write("".join(f"{name}\n" for name in self.names))
+
+    def push(self):
+        """Apply all patches.  quilt ignores the user's settings, and no fuzz is
+        allowed, as with dpkg-source."""
+        run(["quilt", "--quiltrc=-", "push", "--fuzz=0", "-a"], self.source,
+            {"QUILT_PATCHES": "debian/patches", "LC_ALL": "C"})
+
+    def compare(self):
+        """The result is the patched tree, file by file, but for the code that
+        has been replaced.  Here unifdef removes that, not this program."""
+        patched = overlay.Overlay(self.maker.top, self.maker.stock,
+                                  self.maker.trees / "patched").wanted()
+        stock = self.maker.stock / "source"
+        wrong = []
+        for path in sorted(set(patched) | touched(self.patches)):
+            want = patched.get(path, overlay.read(stock / path))
+            found = overlay.read(self.source / path)
+            if (f"#ifdef {hunks.REPLACED}".encode() in want
+                    and path not in self.maker.files):
+                # It exits with 1 if it has changed something
+                want = subprocess.run(
+                    ["unifdef", f"-U{hunks.REPLACED}"], input=want,
+                    stdout=subprocess.PIPE, check=False).stdout
+                want, found = (re.sub(rb"\n[ \t]*(?=\n)", b"", text)
+                               for text in (want, found))
+            if found != want:
+                wrong.append(path)
+        if wrong:
+            raise SeriesError("the series does not give the patched tree; "
+                              "these files differ:\n  " + "\n  ".join(wrong))
+        return len(patched)
+
+    def apply_with_git(self):
+        """git am, in a repository of the files concerned."""
+        with tempfile.TemporaryDirectory(prefix="series-") as work:
+            work = pathlib.Path(work)
+            env = {"HOME": str(work), "GIT_CONFIG_NOSYSTEM": "1"}
+            for role in ("AUTHOR", "COMMITTER"):
+                env[f"GIT_{role}_NAME"] = env[f"GIT_{role}_EMAIL"] = "trial"
+            repository = work / "repository"
+            repository.mkdir()
+            for path in touched(self.patches):
+                content = self.maker.original(path)
+                if content is not None:
+                    overlay.write(repository / path, content, False)
+            run(["git", "init", "-q"], repository, env)
+            run(["git", "add", "-f", "--all", "."], repository, env)
+            run(["git", "commit", "-q", "-m", "stock"], repository, env)
+            run(["git", "am", "-q", "--keep-cr",
+                 *[self.patches / name for name in self.names]], repository,
+                env)
+            for path in touched(self.patches):
+                if (overlay.read(repository / path)
+                        != overlay.read(self.source / path)):
+                    raise SeriesError(f"git am and quilt differ in {path}")
+
+    def apply_all(self):
+        self.unpack()
+        self.push()
+        count = self.compare()
+        say(f"quilt applies {len(self.names)} patches without fuzz; all "
+            f"{count} files are those of the patched source, but for the code "
+            "that has been replaced")
+        self.apply_with_git()
+        say("git am gives the same")
+
+
+def check(maker):
+    with tempfile.TemporaryDirectory(prefix="series-") as work:
+        names = maker.make(pathlib.Path(work, "patches"))
+    say(f"{len(maker.files)} files of the patch set give {len(names)} patches "
+        f"for MariaDB {maker.version}")
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description="Write the patch set as a series (called by BUILD/series).")
+    parser.add_argument("--top", type=pathlib.Path, required=True)
+    parser.add_argument("--trees", type=pathlib.Path, required=True)
+    parser.add_argument("--base", required=True)
+    parser.add_argument("--output", type=pathlib.Path)
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--try", dest="attempt", action="store_true")
+    arguments = parser.parse_args()
+    trees = arguments.trees.resolve()
+    maker = Maker(arguments.top.resolve(), trees, arguments.base)
+    if arguments.check:
+        check(maker)
+        for other in sorted(trees.parent.glob("*/stock/version")):
+            base = other.parents[1].name
+            if (base != arguments.base and
+                    (maker.top / f"cmake/base-{base}.cmake").is_file()):
+                check(Maker(maker.top, other.parents[1], base))
+        return 0
+    output = (arguments.output or trees / "series" / "patches").resolve()
+    names = maker.make(output)
+    say(f"{len(names)} patches for MariaDB {maker.version} in {output}")
+    for name in names:
+        lines = (output / name).read_text(errors="replace").splitlines()
+        added = sum(line[:1] == "+" and line[:4] != "+++ " for line in lines)
+        removed = sum(line[:1] == "-" and line[:3] != "---" for line in lines)
+        print(f"   {name}: {added} lines added, {removed} removed")
+    if arguments.attempt:
+        Trial(maker, output, names).apply_all()
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except (SeriesError, overlay.OverlayError, hunks.HunkError,
+            topics.TopicError) as error:
+        for line in str(error).splitlines():
+            print(f"-- series: error: {line}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        sys.exit(1)

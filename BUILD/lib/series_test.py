@@ -1,0 +1,260 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Build and test the patch set topic by topic (called by BUILD/test series).
+
+Stage N is MariaDB's source with the first N patches of the series.  Each stage
+is built, and passes the tests of its topics: the unit tests and mtr tests that
+they bring, and MariaDB's tests that they edit.  The stages share one source
+and one build tree a type, so a stage compiles what its patch changes, and
+ccache has it from the run before.
+
+A stage that has passed is not built or tested again while its files stay as
+they are: an interrupted run goes on where it was.  out/BASE/series/passed keeps
+what has passed; remove it to begin anew.
+
+Exit status: 0 all passed, 1 something failed, 2 wrong usage.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import sys
+import time
+import types
+
+import hunks
+import overlay
+import run_tests
+import series
+import topics
+
+
+def say(text):
+    print(f"-- stages: {text}", flush=True)
+
+
+def tests_of(paths):
+    """The mtr tests among some paths, and MariaDB's whose results or options
+    are; and the unit tests."""
+    mtr, unit = set(), set()
+    for path in paths:
+        match = re.fullmatch(
+            r"(?:mysql-test/suite|plugin/\w+/mysql-test|mysql-test(?=/main/))/"
+            r"(\w+)/(?:[rt]/)?(\w+?)(-master)?\.(test|result|opt|cnf)", path)
+        if match:
+            mtr.add(f"{match[1]}.{match[2]}")
+        match = re.search(r"([^/]+)-t\.(c|cc)$", path)
+        if match:
+            unit.add(match[1])
+    return mtr, unit
+
+
+class Stages:
+    def __init__(self, top, trees, base, build_type, own_tests):
+        self.top = top
+        self.trees = trees
+        self.base = base
+        self.type = build_type
+        self.own_tests = own_tests
+        self.maker = series.Maker(top, trees, base)
+        self.tree = trees / "series"
+        self.source = self.tree / "source"
+        self.build = self.tree / build_type
+        self.passed = self.tree / "passed"
+        self.stages = list(self.maker.stages())
+        self.runner = run_tests.Runner(types.SimpleNamespace(
+            top=top, trees=trees, variant="series", seconds=None, older=None,
+            without_series=[]), [])
+
+    # --------------------------------------------------------------- source
+
+    def prepare(self):
+        """The source of MariaDB's version, whatever patches it has."""
+        stock = self.trees / "stock" / "source"
+        fetched = overlay.read(stock / ".fetched")
+        if (self.source.is_dir()
+                and (overlay.read(self.source / ".fetched") != fetched
+                     or overlay.read(self.tree / "version")
+                     != self.maker.version.encode())):
+            shutil.rmtree(self.source)
+        if not self.source.is_dir():
+            say("copying MariaDB's source")
+            temporary = self.tree / ".source-copy"
+            shutil.rmtree(temporary, ignore_errors=True)
+            self.tree.mkdir(parents=True, exist_ok=True)
+            shutil.copytree(stock, temporary, symlinks=True)
+            temporary.rename(self.source)
+            overlay.write(self.tree / "files.json", b"[]", False)
+            overlay.write(self.tree / "version", self.maker.version.encode(),
+                          False)
+
+    def switch_to(self, state):
+        """Bring the source to a stage."""
+        listed = self.tree / "files.json"
+        before = set(json.loads(listed.read_text()))
+        # First, so that an interrupted run knows what to look at
+        overlay.write(listed, json.dumps(sorted(before | set(state))).encode(),
+                      False)
+        for path in sorted(before | set(state)):
+            want = state.get(path, self.maker.original(path))
+            file = self.source / path
+            if overlay.read(file) == want:
+                continue
+            if want is None:
+                file.unlink()
+            else:
+                overlay.write(file, want, self.maker.executable(path))
+        overlay.write(listed, json.dumps(sorted(state)).encode(), False)
+
+    # ---------------------------------------------------------------- build
+
+    def compile(self, state):
+        """Build a stage.  'configured-of' in the build tree has a checksum of
+        the CMake files that it was configured from: MariaDB's CMake is to run
+        anew, not on its own cache (configure.cmake)."""
+        self.switch_to(state)
+        cmake = hashlib.sha256("".join(
+            f"{path} {overlay.digest(content)}\n"
+            for path, content in sorted(state.items())
+            if path.endswith("CMakeLists.txt")).encode()).hexdigest()
+        mark = self.build / "configured-of"
+        if overlay.read(mark) != cmake.encode():
+            (self.build / "configured-with.txt").unlink(missing_ok=True)
+        quick = self.trees / "cmake" / "quick_build.cmake"
+        options = ""
+        if quick.exists():
+            options = (f"-DCMAKE_PROJECT_INCLUDE={quick};"
+                       f"-DPRECOMPILE_PYTHON={sys.executable}")
+        status = run_tests.stream(
+            ["cmake", "-D", f"TREES={self.trees}", "-D", f"BASE={self.base}",
+             "-D", "TREE=series", "-D", f"TYPE={self.type}",
+             "-D", f"BUILD_TYPE={self.type}", "-D", f"OPTIONS={options}",
+             "-P", str(self.top / "cmake" / "build_tree.cmake")], self.top)
+        if not status:
+            overlay.write(mark, cmake.encode(), False)
+        return not status
+
+    # ----------------------------------------------------------------- test
+
+    def test(self, names, units):
+        results = run_tests.Results("")
+        for unit in sorted(units):
+            status = run_tests.stream(
+                ["ctest", "--output-on-failure", "--no-tests=error", "-R",
+                 f"^{unit}$"], self.build)
+            results.add(f"unit test {unit}", "failed" if status else "passed")
+        if names:
+            outcome = self.runner.mtr(None, self.type, sorted(names))
+            results.outcome.update(outcome.outcome)
+        return results
+
+    # ----------------------------------------------------------------- run
+
+    def stamp(self, state, what):
+        text = "".join(f"{path} {overlay.digest(content)}\n"
+                       for path, content in sorted(state.items()))
+        text += json.dumps([self.maker.version, self.type, *what])
+        return self.passed / hashlib.sha256(text.encode()).hexdigest()[:32]
+
+    def paths_until(self, index):
+        """What the topics up to one change, or the topic alone."""
+        chosen = self.stages[:index + 1]
+        if self.own_tests and index + 1 < len(self.stages):
+            chosen = chosen[-1:]
+        return {path for topic, _ in chosen
+                for path in self.maker.paths_of(topic)}
+
+    def run(self, wanted):
+        """Returns the number of stages that failed.  Prints PASS or FAIL for
+        each, as run_tests.py expects it."""
+        self.prepare()
+        self.passed.mkdir(parents=True, exist_ok=True)
+        failed = 0
+        for index, (topic, state) in enumerate(self.stages):
+            if wanted and topic.name not in wanted:
+                continue
+            title = f"{topic.number:02}-{topic.name} ({self.type})"
+            names, units = tests_of(self.paths_until(index))
+            names &= self.existing(names, state)
+            stamp = self.stamp(state, [*sorted(names), *sorted(units)])
+            if stamp.exists():
+                print(f"PASS {title}, before: {stamp.read_text().strip()}",
+                      flush=True)
+                continue
+            run_tests.header(f"stage {index + 1} of {len(self.stages)}: "
+                             f"{title}: {topic.title}")
+            begin = time.monotonic()
+            if not self.compile(state):
+                print(f"FAIL {title}: does not build", flush=True)
+                failed += 1
+                continue
+            built = time.monotonic()
+            results = self.test(names, units)
+            bad = [name for name in results.names("failed")
+                   if not self.runner.excuse(name)]
+            text = (f"built in {built - begin:.0f} s, "
+                    f"{len(results.names('passed'))} tests passed, "
+                    f"{len(results.names('skipped'))} skipped, in "
+                    f"{time.monotonic() - built:.0f} s")
+            if bad:
+                print(f"FAIL {title}: {text}; failed: {' '.join(bad)}",
+                      flush=True)
+                failed += 1
+                continue
+            print(f"PASS {title}: {text}", flush=True)
+            overlay.write(stamp, f"{title}: {text}\n".encode(), False)
+        return failed
+
+    def existing(self, names, state):
+        """Those mtr tests whose test file is there: a result may be of a test
+        that only another series has."""
+        def is_there(name):
+            suite, _, test = name.partition(".")
+            return any(path in state or (self.source / path).is_file()
+                       for path in (
+                           f"mysql-test/{suite}/{test}.test",
+                           f"mysql-test/suite/{suite}/t/{test}.test",
+                           f"plugin/{suite}/mysql-test/{suite}/t/{test}.test"))
+        return {name for name in names if is_there(name)}
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description="Build and test each stage of the series (called by "
+                    "BUILD/test series).")
+    parser.add_argument("--trees", type=pathlib.Path, required=True)
+    parser.add_argument("--type", default="release")
+    parser.add_argument("--own-tests", action="store_true",
+                        default=bool(os.environ.get("SERIES_OWN_TESTS")),
+                        help="each stage passes the tests of its topic only, "
+                             "but the last one those of all")
+    parser.add_argument("--stage", action="append", default=[],
+                        help="only the stage of this topic")
+    arguments = parser.parse_args()
+    run_tests.catch_signals()
+    trees = arguments.trees.resolve()
+    top = pathlib.Path(__file__).resolve().parents[2]
+    stages = Stages(top, trees, trees.name, arguments.type,
+                    arguments.own_tests)
+    known = [topic.name for topic, _ in stages.stages]
+    for name in arguments.stage:
+        if name not in known:
+            parser.error(f"no topic {name}; there are {', '.join(known)}")
+    return 1 if stages.run(arguments.stage) else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except (series.SeriesError, overlay.OverlayError, hunks.HunkError,
+            topics.TopicError) as error:
+        for line in str(error).splitlines():
+            print(f"-- stages: error: {line}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        sys.exit(1)

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Tests of how the commands in BUILD/ choose the release series."""
+
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TOP = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(TOP / "BUILD/lib"))
+import package  # noqa: E402
+
+BASES = sorted(TOP.glob("cmake/base-*.cmake"))
+
+
+def shell(script, *arguments):
+    """Run a script that has sourced common.sh; return (status, output)."""
+    done = subprocess.run(
+        ["bash", "-c", f". '{TOP}/BUILD/common.sh'; {script}", "BUILD/x",
+         *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True, check=False, env={"PATH": "/usr/bin:/bin"})
+    return done.returncode, done.stdout
+
+
+class BaseTest(unittest.TestCase):
+    def test_option_is_taken_from_anywhere_before_the_dashes(self):
+        script = 'echo "$base $trees"; printf "<%s>" "$@"'
+        for arguments in (["--base", "11.8", "a", "b c"],
+                          ["a", "--base", "11.8", "b c"],
+                          ["a", "b c", "--base", "11.8"]):
+            status, output = shell(script, *arguments, "--", "--base", "x")
+            self.assertEqual(status, 0)
+            self.assertEqual(output, f"11.8 {TOP}/out/11.8\n"
+                             "<a><b c><--><--base><x>")
+
+    def test_unknown_series_is_wrong_usage(self):
+        for arguments in (["--base", "5.5"], ["--base"], ["--base", ""]):
+            status, output = shell("echo reached", *arguments)
+            self.assertEqual(status, 2, output)
+            self.assertNotIn("reached", output)
+
+    def test_default_is_the_series_of_the_debian_release(self):
+        with tempfile.TemporaryDirectory() as work:
+            file = pathlib.Path(work, "os-release")
+            for text, series in (("ID=debian\nVERSION_ID=\"12\"\n", "10.11"),
+                                 ("ID=debian\nVERSION_ID=\"13\"\n", "11.8"),
+                                 ("ID=ubuntu\nVERSION_ID=\"12\"\n", "10.11"),
+                                 ("ID=debian\n", "10.11"), (None, "10.11")):
+                file.unlink(missing_ok=True)
+                if text is not None:
+                    file.write_text(text)
+                self.assertEqual(shell(f"default_base '{file}'"), (0, series))
+
+    def test_each_series_says_what_the_commands_read(self):
+        found = [package.base_values(TOP, re.fullmatch(
+            r"base-(.*)\.cmake", path.name)[1]) for path in BASES]
+        self.assertGreaterEqual(len(found), 2)
+        for values in found:
+            for name in ("DEBIAN", "SUITE", "SUFFIX"):
+                self.assertTrue(values[name])
+            self.assertTrue(values["SUFFIX"].startswith("-"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,253 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Tests of hunks.py."""
+
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+sys.dont_write_bytecode = True
+
+import hunks                                            # noqa: E402
+from hunks import Edit                                  # noqa: E402
+
+STOCK = [f"line {number}\n" for number in range(1, 41)]
+
+
+def text(edits, lines=None, others=()):
+    return hunks.write_hunks("sql/t.cc", edits, lines or STOCK, others)
+
+
+def applied(difference, topics=None, lines=None):
+    return hunks.lines_of(hunks.apply_hunks(
+        difference, hunks.content_of(lines or STOCK), topics))
+
+
+def with_patch(difference, lines):
+    """What GNU patch makes of it."""
+    with tempfile.TemporaryDirectory() as work:
+        file = pathlib.Path(work, "file")
+        file.write_bytes(hunks.content_of(lines))
+        subprocess.run(["patch", "--fuzz=0", "--batch", "-s", str(file)],
+                       input=difference.encode(), check=True)
+        return hunks.lines_of(file.read_bytes())
+
+
+def symmetric(difference):
+    """Whether each hunk has as much context before as behind it: GNU patch
+    takes one that has not for the first or the last lines of a file."""
+    for hunk in hunks.read_hunks(difference):
+        tags = "".join(line[0] for line in hunk.lines)
+        if len(tags) - len(tags.lstrip()) != len(tags) - len(tags.rstrip()):
+            return False
+    return True
+
+
+class HunksTest(unittest.TestCase):
+    def test_context_is_one_line_where_that_is_unambiguous(self):
+        difference = text([Edit(19, 20, ["new\n"], "a")])
+        self.assertEqual(difference.count("\n "), 2)
+        self.assertIn("\n@@ -19,3 +19,3 @@ a\n", difference)
+
+    def test_context_grows_until_the_place_is_unambiguous(self):
+        lines = ["{\n", "  a;\n", "}\n"] * 2 + ["end\n"]
+        difference = text([Edit(5, 5, ["  b;\n"], "a")], lines)
+        self.assertEqual(applied(difference, None, lines),
+                         lines[:5] + ["  b;\n"] + lines[5:])
+        self.assertEqual(applied(difference, None, lines),
+                         with_patch(difference, lines))
+
+    def test_edits_at_both_ends_of_a_file(self):
+        edits = [Edit(0, 0, ["first\n"], "a"), Edit(40, 40, ["last\n"], "a")]
+        self.assertEqual(applied(text(edits)), ["first\n", *STOCK, "last\n"])
+
+    def test_form_feed_does_not_end_a_line(self):
+        lines = ["a\n", "\f b\n", "c\x85d\n"]
+        self.assertEqual(hunks.lines_of(hunks.content_of(lines)), lines)
+        edits = [Edit(2, 3, ["e\n"], "a")]
+        self.assertEqual(applied(text(edits, lines), None, lines),
+                         ["a\n", "\f b\n", "e\n"])
+
+    def test_hunk_that_fits_each_file_is_preferred(self):
+        other = STOCK[:]
+        other[20] = "line 21, wrapped\n"
+        difference = text([Edit(19, 20, ["new\n"], "a")], STOCK, [other])
+        self.assertEqual(applied(difference, None, other)[19], "new\n")
+
+    def test_topics_can_be_left_out(self):
+        difference = text([Edit(3, 4, ["x\n"], "a"), Edit(4, 4, ["y\n"], "b"),
+                           Edit(4, 5, ["z\n"], "c")])
+        self.assertEqual(applied(difference)[2:7],
+                         ["line 3\n", "x\n", "y\n", "z\n", "line 6\n"])
+        self.assertEqual(applied(difference, {"a", "c"})[2:6],
+                         ["line 3\n", "x\n", "z\n", "line 6\n"])
+        self.assertEqual(applied(difference, {"b"})[3:6],
+                         ["line 4\n", "y\n", "line 5\n"])
+        self.assertEqual(applied(difference, set()), STOCK)
+
+    def test_insertions_at_one_place_keep_their_order(self):
+        for topics in ("ab", "ba"):
+            difference = text([Edit(4, 4, [f"{topic}\n"], topic)
+                               for topic in topics])
+            self.assertEqual("".join(applied(difference)[4:6]),
+                             "\n".join(topics) + "\n")
+
+    def test_two_hunks_cannot_change_one_line(self):
+        difference = (text([Edit(4, 6, ["x\n"], "a")])
+                      + "".join(text([Edit(5, 5, ["y\n"], "b")])
+                                .splitlines(keepends=True)[2:]))
+        with self.assertRaisesRegex(hunks.HunkError, "change line 6.*a, b"):
+            applied(difference)
+
+    def test_place_that_is_not_there_is_an_error(self):
+        difference = text([Edit(19, 20, ["new\n"], "a")])
+        for lines in (STOCK[:19], STOCK * 2):
+            with self.assertRaisesRegex(hunks.HunkError,
+                                        r"hunk 1 \(a\) is found [02] times"):
+                applied(difference, None, lines)
+
+    def test_header_must_count_right(self):
+        difference = text([Edit(19, 20, ["new\n"], "a")])
+        for old, new in (("-19,3", "-19,4"), ("-19,3", "-19,2"),
+                         ("+19,3", "+19,9")):
+            with self.assertRaises(hunks.HunkError):
+                hunks.read_hunks(difference.replace(old, new))
+
+    def test_random_edits_are_written_and_read(self):
+        """Also by GNU patch, if no two hunks quote the same line."""
+        generator = random.Random(1)
+        with_gnu_patch = 0
+        for _ in range(200):
+            lines = [f"{generator.randrange(6)}\n" for _ in range(60)]
+            edits = []
+            at = 0
+            while (at := at + generator.randrange(0, 25)) < len(lines):
+                end = min(at + generator.randrange(3), len(lines))
+                new = [f"new {generator.random()}\n"
+                       for _ in range(generator.randrange(end == at, 3))]
+                edits.append(Edit(at, end, new, generator.choice("abc")))
+                at = end + 1
+            if not edits:
+                continue
+            try:
+                difference = text(edits, lines)
+            except hunks.HunkError as error:
+                self.assertIn("cannot be told apart", str(error))
+                continue
+            wanted = hunks.apply_edits(edits, lines)
+            self.assertEqual(applied(difference, None, lines), wanted)
+            spans = [(int(head[1]), int(head[1]) + int(head[2]))
+                     for line in difference.splitlines()
+                     if (head := hunks.HEAD.match(line))]
+            if symmetric(difference) and all(
+                    one[1] <= other[0] for one, other in zip(spans, spans[1:])):
+                with_gnu_patch += 1
+                self.assertEqual(with_patch(difference, lines), wanted)
+        self.assertGreater(with_gnu_patch, 10)
+
+
+class RebaseTest(unittest.TestCase):
+    EDITS = [Edit(4, 5, ["five\n", "and a half\n"], "a"),
+             Edit(5, 5, ["inserted\n"], "b"),
+             Edit(20, 20, ["twenty\n", "more\n"], "a")]
+
+    def rebase(self, *replacements, asked=None):
+        content = "".join(hunks.apply_edits(self.EDITS, STOCK))
+        for old, new in replacements:
+            self.assertIn(old, content)
+            content = content.replace(old, new)
+        edits, _ = hunks.rebase(self.EDITS, STOCK, hunks.lines_of(content),
+                                asked)
+        self.assertEqual("".join(hunks.apply_edits(edits, STOCK)), content)
+        return edits
+
+    def test_nothing_changed(self):
+        self.assertEqual(self.rebase(), self.EDITS)
+
+    def test_edit_within_a_hunk_belongs_to_its_topic(self):
+        for asked in (None, "b"):
+            self.assertEqual(
+                self.rebase(("more\n", "most\n"), asked=asked)[2],
+                Edit(20, 20, ["twenty\n", "most\n"], "a"))
+
+    def test_edit_at_the_edge_of_a_hunk(self):
+        edit = ("more\n", "more\nat the edge\n")
+        self.assertEqual(self.rebase(edit)[2].topic, "a")
+        self.assertEqual([each.topic for each in self.rebase(edit, asked="c")],
+                         ["a", "b", "a", "c"])
+
+    def test_edit_elsewhere_needs_a_topic(self):
+        edit = ("line 30\n", "line thirty\n")
+        with self.assertRaisesRegex(hunks.NoTopic, "line 34"):
+            self.rebase(edit)
+        self.assertEqual(self.rebase(edit, asked="c")[3],
+                         Edit(29, 30, ["line thirty\n"], "c"))
+
+    def test_edit_between_two_topics_needs_one(self):
+        edit = ("and a half\n", "and a half\nbetween\n")
+        with self.assertRaises(hunks.NoTopic):
+            self.rebase(edit)
+        self.assertEqual(self.rebase(edit, asked="b")[1],
+                         Edit(5, 5, ["between\n", "inserted\n"], "b"))
+        self.assertEqual(self.rebase(edit, asked="a")[0].new,
+                         ["five\n", "and a half\n", "between\n"])
+
+    def test_edit_across_two_topics_needs_one(self):
+        edit = ("half\ninserted\n", "half, inserted\n")
+        with self.assertRaises(hunks.NoTopic):
+            self.rebase(edit)
+        self.assertEqual(self.rebase(edit, asked="b")[0],
+                         Edit(4, 5, ["five\n"], "a"))
+
+    def test_what_is_undone_is_no_edit(self):
+        self.assertEqual(
+            self.rebase(("five\nand a half\n", "line 5\n")), self.EDITS[1:])
+        self.assertEqual(self.rebase(("inserted\n", "")),
+                         [self.EDITS[0], self.EDITS[2]])
+
+    def test_random_edits_are_taken_over(self):
+        generator = random.Random(2)
+        for _ in range(200):
+            content = hunks.apply_edits(self.EDITS, STOCK)
+            for _ in range(generator.randrange(1, 6)):
+                at = generator.randrange(len(content))
+                content[at:at + generator.randrange(3)] = [
+                    f"new {generator.random()}\n"
+                    for _ in range(generator.randrange(3))]
+            edits, _ = hunks.rebase(self.EDITS, STOCK, content, "c")
+            self.assertEqual(hunks.apply_edits(edits, STOCK), content)
+            self.assertEqual(hunks.locate(hunks.read_hunks(text(edits)),
+                                          STOCK) if edits else [], edits)
+
+
+class ReplacedTest(unittest.TestCase):
+    CODE = ["a\n", "\n", "#ifdef REPLACED_CODE // see b.cc\n", "old\n",
+            "#if X\n", "older\n", "#else\n", "#endif\n", "#endif\n", "\n",
+            "b\n", "#ifdef Y\n", "c\n", "#endif\n"]
+
+    def test_replaced_code_goes(self):
+        self.assertEqual(hunks.without_replaced(self.CODE),
+                         ["a\n", "\n", "b\n", "#ifdef Y\n", "c\n", "#endif\n"])
+
+    @unittest.skipUnless(shutil.which("unifdef"), "needs unifdef")
+    def test_unifdef_removes_the_same(self):
+        done = subprocess.run(["unifdef", "-UREPLACED_CODE"],
+                              input="".join(self.CODE), text=True,
+                              stdout=subprocess.PIPE, check=False)
+        self.assertEqual(done.stdout.replace("\n\n\n", "\n\n"),
+                         "".join(hunks.without_replaced(self.CODE)))
+
+    def test_conditional_must_end(self):
+        for code in (self.CODE[:8], ["#ifdef REPLACED_CODE\n", "#else\n",
+                                     "#endif\n"]):
+            with self.assertRaises(hunks.HunkError):
+                hunks.without_replaced(code)
+
+
+if __name__ == "__main__":
+    unittest.main()

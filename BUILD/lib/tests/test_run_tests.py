@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Tests of run_tests.py: which reports of ThreadSanitizer fail a stress, what
+mtr says that fails a run, and what becomes of a program when it is interrupted.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TOP = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(TOP / "BUILD/lib"))
+import run_tests  # noqa: E402
+
+OWN = ("/sql/table_cache.cc",)
+LINE = "=" * 18 + "\n"
+
+
+def frames(*places):
+    return "".join(f"    #{number} function(int) ../source{place}:7 (mariadbd+0x1)\n"
+                   for number, place in enumerate(places))
+
+
+def race(first, second, *, head="Read of size 8 at 0x1 by thread T1"):
+    return (f"{LINE}WARNING: ThreadSanitizer: data race (pid=1)\n"
+            f"  {head}:\n{frames(*first)}\n"
+            f"  Previous write of size 8 at 0x1 by thread T2:\n"
+            f"{frames(*second)}\n"
+            "  Location is heap block of size 8 allocated by thread T2:\n"
+            f"{frames('/sql/table_cache.cc')}\n"
+            "  Mutex M1 (0x2) created at:\n"
+            f"{frames('/sql/table_cache.cc')}\n"
+            "  Thread T2 (tid=3, running) created by main thread at:\n"
+            f"{frames('/sql/table_cache.cc')}\n"
+            f"SUMMARY: ThreadSanitizer: data race\n{LINE}")
+
+
+class RaceTest(unittest.TestCase):
+    def test_access_by_an_own_file_counts_on_either_side(self):
+        ours, theirs = ["/sql/table_cache.cc"], ["/sql/table.cc"]
+        self.assertTrue(run_tests.race_in(OWN, race(ours, theirs)))
+        self.assertTrue(run_tests.race_in(OWN, race(theirs, ours)))
+
+    def test_an_own_file_further_out_does_not_count(self):
+        called = ["/sql/table.cc", "/sql/table_cache.cc"]
+        self.assertIsNone(run_tests.race_in(OWN, race(called, called)))
+
+    def test_what_wraps_a_lock_is_passed_over(self):
+        stack = ["/libsanitizer/tsan.cpp", "/mysys/thr_mutex.c",
+                 "/include/mysql/psi/mysql_thread.h", "/sql/table_cache.cc"]
+        report = race(["/sql/a.cc"], ["/sql/a.cc"]) + race(
+            stack, ["/sql/a.cc"], head="Mutex M1 acquired here by thread T1")
+        found = run_tests.race_in(OWN, report)
+        self.assertIn("acquired here", found)
+
+    def test_the_patch_sets_sources_are_known(self):
+        runner = run_tests.Runner.__new__(run_tests.Runner)
+        runner.top, runner.trees = TOP, TOP / "out" / "11.8"
+        own = runner.own_files()
+        self.assertIn("/sql/table_cache.cc", own)
+        self.assertIn("/mysys/my_open_index.c", own)
+        self.assertFalse([name for name in own if name.endswith(".patch")])
+
+
+def mtr_says(*lines, retried=()):
+    end = run_tests.MtrEnd()
+    for line in lines:
+        end.read(line + "\n")
+    return end.problem(retried)
+
+
+class MtrEndTest(unittest.TestCase):
+    def test_a_failed_test_is_no_problem_of_the_run(self):
+        self.assertIsNone(mtr_says(
+            "Completed: Failed 2/1129 tests, 99.82% were successful.",
+            "mysql-test-run: *** ERROR: there were failing test cases"))
+
+    def test_a_run_that_ends_early_is(self):
+        self.assertIn("before all", mtr_says("main.a [ pass ] 3"))
+        self.assertIn("only 3 of 9", mtr_says(
+            "Completed: All 3 tests were successful.",
+            "mysql-test-run: *** ERROR: Not all tests completed (only 3 of 9)"))
+
+    def test_errors_at_shutdown_are_though_a_test_has_failed(self):
+        self.assertIn("shutdown", mtr_says(
+            "Completed: Failed 2/1129 tests, 99.82% were successful.",
+            "Errors/warnings were found in logfiles during server shutdown "
+            "after running the",
+            "mysql-test-run: *** ERROR: there were failing test cases"))
+
+    def test_errors_of_an_attempt_that_was_repeated_are_part_of_it(self):
+        lines = ("***Warnings generated in error logs during shutdown after "
+                 "running tests: main.a main.b",
+                 "Completed: Failed 1/1129 tests, 99.91% were successful.",
+                 "Errors/warnings were found in logfiles during server shutdown "
+                 "after running the",
+                 "mysql-test-run: *** ERROR: there were failing test cases")
+        self.assertIsNone(mtr_says(*lines, retried=("main.b 'row'",)))
+        self.assertIn("shutdown", mtr_says(*lines, retried=("main.a",)))
+        self.assertIn("shutdown", mtr_says(
+            lines[0].replace("main.b", "main.c"), *lines,
+            retried=("main.b",)))
+
+
+class StreamTest(unittest.TestCase):
+    def test_who_is_interrupted_is_waited_for_and_heard(self):
+        """The child ends by itself, after it has said more than a pipe holds."""
+        child = ("import signal, sys\n"
+                 "try:\n    print('ready', flush=True)\n"
+                 "    signal.pause()\n"
+                 "except KeyboardInterrupt:\n"
+                 "    print('x' * 300000, flush=True)\n"
+                 "    print('cleaned up', flush=True)\n")
+        parent = ("import os, signal, sys\n"
+                  f"sys.path.insert(0, {str(TOP / 'BUILD/lib')!r})\n"
+                  "sys.dont_write_bytecode = True\n"
+                  "import run_tests\n"
+                  "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+                  "run_tests.catch_signals()\n"
+                  "def each_line(line):\n"
+                  "    if line == 'ready\\n':\n"
+                  "        os.kill(os.getpid(), signal.SIGTERM)\n"
+                  "run_tests.stream([sys.executable, '-c', sys.argv[1]], '/',"
+                  " each_line)\n")
+        done = subprocess.run([sys.executable, "-c", parent, child], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              check=False)
+        self.assertIn("cleaned up", done.stdout)
+        self.assertIn("KeyboardInterrupt", done.stderr)
+
+
+class MemoryTest(unittest.TestCase):
+    def test_what_mtr_left_in_memory_goes_and_logs_of_failures_stay(self):
+        for keep in (False, True):
+            with tempfile.TemporaryDirectory() as work:
+                directory = pathlib.Path(work, "mysql-test")
+                memory = pathlib.Path(work, "memory")
+                (memory / "log").mkdir(parents=True)
+                (memory / "log" / "mysqld.1.err").write_text("crash\n")
+                directory.mkdir()
+                (directory / "var").symlink_to(memory)
+                run_tests.Runner.free_memory(directory, keep, "main")
+                self.assertFalse(memory.exists())
+                self.assertFalse(os.path.lexists(directory / "var"))
+                kept = directory / "log-main" / "mysqld.1.err"
+                self.assertEqual(kept.exists(), keep)
+
+
+if __name__ == "__main__":
+    unittest.main()

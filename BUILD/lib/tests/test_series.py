@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Tests of series.py and topics.py: what belongs to which topic, and that
+mistakes are found."""
+
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TOP = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(TOP / "BUILD/lib"))
+import hunks  # noqa: E402
+import overlay  # noqa: E402
+import series  # noqa: E402
+import topics  # noqa: E402
+
+LICENSE = overlay.LICENSE
+
+# Which topics may have the tests of that name, and their order.  A test of the
+# query cache, say, that is listed with the engines would not be run where it
+# can fail.
+OWNERS = (
+    (r"mysql-test/suite/table_cache/[rt]/qc_innodb_",
+     {"query-cache-read-view"}),
+    (r"mysql-test/suite/table_cache/([rt]|include)/qc_", {"query-cache"}),
+    (r"mysql-test/suite/table_cache/([rt]|include)/tc_", {"table-cache"}),
+    (r"mysql-test/suite/table_cache/[rt]/stat_tables_", {"empty-statistics"}),
+    (r"mysql-test/suite/table_cache/[rt]/aria_|sync_on_close",
+     {"aria-sync-on-close", "aria-cheaper-misses"}),
+    (r"mysql-test/suite/table_cache/[rt]/link_swapped_",
+     {"open-without-symlinks"}),
+    (r"mysql-test/suite/table_cache/[rt]/innodb_create_time",
+     {"innodb-create-time"}),
+    (r"mysql-test/suite/table_cache/[rt]/innodb_stats_", {"innodb-statistics"}),
+    (r"mysql-test/suite/table_cache/[rt]/innodb_first_touch_",
+     {"innodb-loading"}),
+    (r"mysql-test/suite/table_cache/[rt]/innodb_evict_",
+     {"innodb-eviction"}),
+    (r"mysql-test/suite/table_cache/[rt]/innodb_no_descriptor",
+     {"innodb-no-descriptor"}),
+    (r"mysql-test/suite/table_cache/([rt]|include)/innodb_files_",
+     {"innodb-open-files"}),
+    (r"mysql-test/suite/table_cache/([rt]|include)/", None),
+    (r"plugin/table_cache_info/", {"information-schema"}),
+    (r"plugin/table_cache_dump/", {"warm-restart"}),
+    (r"unittest/sql/query_cache", {"query-cache-memory"}),
+    (r"unittest/sql/table_cache", {"table-cache-core"}),
+    (r"unittest/mysys/open_index", {"open-index"}),
+    (r"unittest/mysys/nosymlinks", {"open-without-symlinks"}),
+    (r"sql/table_(def_)?cache", {"table-cache", "table-cache-core"}),
+    (r"sql/query_cache", {"query-cache", "query-cache-memory"}),
+    (r"storage/innobase/unittest/innodb_clock", {"innodb-file-clock"}),
+    (r"storage/innobase/unittest/innodb_latch", {"innodb-latch-wakeups"}),
+)
+# And which topics may edit a file of MariaDB's
+EDITORS = {
+    "sql/sql_cache.cc": {"query-cache"},
+    "sql/sql_cache.h": {"query-cache"},
+    "storage/innobase/sync/srw_lock.cc": {"innodb-latch-wakeups"},
+    "storage/innobase/trx/trx0trx.cc": {"query-cache-read-view"},
+    "storage/innobase/dict/dict0load.cc": {"innodb-loading"},
+    "sql/sql_base.cc": {"table-cache"},
+}
+# MariaDB's own errors and weaknesses, each without anything before it
+ALONE = ("innodb-latch-wakeups", "s3-alter", "aria-checkpoint-no-memory",
+         "query-cache-read-view", "innodb-compressed-assertion",
+         "innodb-removed-pages", "lf-alloc-pins", "debian-debug-builds",
+         "mtr-open-files-limit", "innodb-no-descriptor")
+
+
+def all_sources():
+    """{name: files} of the patch set, on each series."""
+    found = {}
+    for base in ("10.11", "11.8"):
+        for name, path in overlay.sources(TOP, base).items():
+            found.setdefault(name, set()).add(path)
+    return found
+
+
+class TopicsOfPatchSetTest(unittest.TestCase):
+    def setUp(self):
+        self.topics = topics.read_topics(TOP)
+        self.files = all_sources()
+
+    def owners(self, name):
+        """The topics of a new file, or of an edit."""
+        if not name.endswith(".patch"):
+            return {topics.owner(self.topics, name).name}
+        return {hunk.topic for path in self.files[name]
+                for hunk in hunks.read_hunks(overlay.split_patch(
+                    path.read_text("latin-1"))[1])}
+
+    def test_each_file_and_hunk_has_its_topic(self):
+        known = {topic.name for topic in self.topics}
+        for name in self.files:
+            self.assertLessEqual(self.owners(name), known, name)
+        self.assertEqual(list(topics.problems(self.topics, {
+            name for name in self.files if not name.endswith(".patch")})), [])
+
+    def test_each_topic_changes_something(self):
+        used = set().union(*map(self.owners, self.files))
+        self.assertEqual(used, {topic.name for topic in self.topics})
+
+    def test_files_have_the_topics_that_their_names_say(self):
+        checked = set()
+        for name in self.files:
+            for pattern, allowed in OWNERS:
+                if re.match(pattern, name):
+                    checked.add(pattern)
+                    if allowed is not None:
+                        self.assertLessEqual(self.owners(name), allowed, name)
+                    break
+        self.assertEqual(checked, {pattern for pattern, _ in OWNERS})
+
+    def test_files_are_edited_by_the_topics_that_may(self):
+        for path, allowed in EDITORS.items():
+            self.assertLessEqual(self.owners(path + ".patch"), allowed)
+
+    def test_errors_of_mariadb_come_first(self):
+        alone = [topic.name for topic in self.topics if topic.number < 30]
+        self.assertEqual(sorted(alone), sorted(ALONE))
+
+    def test_a_test_and_its_result_have_the_same_topic(self):
+        for name in self.files:
+            match = re.fullmatch(r"(.*)/t/(\w+)\.(test|opt|cnf)", name)
+            if match:
+                self.assertEqual(
+                    self.owners(name),
+                    self.owners(f"{match[1]}/r/{match[2]}.result"), name)
+
+    def test_messages_are_those_of_a_commit(self):
+        for topic in self.topics:
+            lines = topic.message.splitlines()
+            self.assertLessEqual(len(lines[0]), 76, topic.path.name)
+            self.assertFalse(lines[0].endswith("."), topic.path.name)
+            self.assertEqual(lines[1:2], [""], topic.path.name)
+            for line in lines[2:]:
+                if not line.startswith("  "):   # a command or a table
+                    self.assertLessEqual(len(line), 76, topic.path.name)
+            self.assertIn("Tests: ", topic.message, topic.path.name)
+
+
+class TopicsTest(unittest.TestCase):
+    def setUp(self):
+        work = tempfile.TemporaryDirectory()
+        self.addCleanup(work.cleanup)
+        self.top = pathlib.Path(work.name)
+        (self.top / "BUILD/topics").mkdir(parents=True)
+        self.topic("10-first", "  sql/a*\n  sql/b.cc\n")
+        self.topic("20-second", "  sql/deep/*\n")
+
+    def topic(self, name, files, message="What changes\n\nWhy.\n"):
+        (self.top / "BUILD/topics" / name).write_text(
+            f"{LICENSE}\n\n{message}\nFiles:\n{files}")
+
+    def problems(self, *paths):
+        return "\n".join(topics.problems(topics.read_topics(self.top), paths))
+
+    def test_topic_is_read(self):
+        first, second = topics.read_topics(self.top)
+        self.assertEqual((first.number, first.name, first.title),
+                         (10, "first", "What changes"))
+        self.assertEqual(first.message, "What changes\n\nWhy.")
+        self.assertEqual(first.patterns, ["sql/a*", "sql/b.cc"])
+        self.assertTrue(second.has("sql/deep/x"))
+        self.assertFalse(second.has("sql/deep/er/x"))
+
+    def test_problems_are_named(self):
+        good = ("sql/a.cc", "sql/b.cc", "sql/deep/c.h")
+        self.assertEqual(self.problems(*good), "")
+        self.assertEqual(self.problems(*good, "sql/d.cc"),
+                         "sql/d.cc: no file in BUILD/topics lists it")
+        self.assertIn("10-first: no file of the patch set fits sql/b.cc",
+                      self.problems("sql/a.cc", "sql/deep/c"))
+        self.topic("30-third", "  sql/b.cc\n")
+        self.assertIn("sql/b.cc: more than one file in BUILD/topics lists it: "
+                      "10-first, 30-third", self.problems(*good))
+
+    def test_mistakes_in_a_topic_are_errors(self):
+        path = self.top / "BUILD/topics"
+        for name, text in (("third", "What\n\nFiles:\n"),
+                           ("30-third", "What\n"),
+                           ("30-third", "Files:\n"),
+                           ("30-third", "What\n\nFiles:\nsql/x\n"),
+                           ("10-third", "What\n\nFiles:\n"),
+                           ("30-first", "What\n\nFiles:\n")):
+            (path / name).write_text(f"{LICENSE}\n\n{text}")
+            with self.assertRaises(topics.TopicError):
+                topics.read_topics(self.top)
+            (path / name).unlink()
+
+
+class SeriesTest(unittest.TestCase):
+    """A patch set of three topics that edit the same lines."""
+
+    STOCK = [f"line {number}\n" for number in range(1, 21)]
+
+    def setUp(self):
+        work = tempfile.TemporaryDirectory()
+        self.addCleanup(work.cleanup)
+        self.top = pathlib.Path(work.name, "top")
+        self.trees = self.top / "out/10.11"
+        self.put(self.trees / "stock/version", "1:10.11.99\n")
+        self.put(self.trees / "stock/source/sql/a.cc", "".join(self.STOCK))
+        self.put(self.top / "sql/b.cc", "int b;\n")
+        for number, name, files in ((10, "one", ""), (20, "two", "  sql/b.cc\n"),
+                                    (30, "three", ""), (40, "other", "")):
+            self.put(self.top / f"BUILD/topics/{number}-{name}",
+                     f"{LICENSE}\n\nSubject {name}\n\nText.\n\nFiles:\n{files}")
+        self.put(self.top / "sql/a.cc.patch",
+                 f"{LICENSE}\nDescription: x\n\n" + hunks.write_hunks(
+                     "sql/a.cc",
+                     [hunks.Edit(4, 5, ["one\n"], "one"),
+                      hunks.Edit(5, 5, ["two\n"], "two"),
+                      hunks.Edit(5, 5, ["three\n"], "three"),
+                      hunks.Edit(9, 9, ["#ifdef REPLACED_CODE\n"], "three"),
+                      hunks.Edit(12, 12, ["#endif\n"], "three")], self.STOCK))
+        for words in (["init", "-q"], ["add", "."],
+                      ["-c", "user.name=x", "-c", "user.email=x@invalid",
+                       "commit", "-q", "-m", "x"]):
+            subprocess.run(["git", *words], cwd=self.top, check=True)
+
+    @staticmethod
+    def put(path, text):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def make(self):
+        output = self.top / "patches"
+        names = series.Maker(self.top, self.trees, "10.11").make(output)
+        return [(output / name).read_text() for name in names]
+
+    def test_each_topic_has_its_patch(self):
+        one, two, three = self.make()
+        self.assertIn("Subject: [PATCH 1/3] Subject one\n\nText.\n", one)
+        self.assertIn(" line 4\n-line 5\n+one\n line 6\n", one)
+        self.assertIn(" one\n+two\n line 6\n", two)
+        self.assertIn("+++ b/sql/b.cc\n", two)
+        self.assertIn(" two\n+three\n line 6\n", three)
+        self.assertIn(" line 9\n-line 10\n-line 11\n-line 12\n line 13\n", three)
+        self.assertNotIn("REPLACED", three)
+
+    def test_series_is_the_same_each_time(self):
+        self.assertEqual(self.make(), self.make())
+
+    def test_hunk_without_a_topic_is_an_error(self):
+        patch = self.top / "sql/a.cc.patch"
+        patch.write_text(patch.read_text().replace("@@ two\n", "@@\n"))
+        with self.assertRaisesRegex(series.SeriesError, "a hunk of ''"):
+            self.make()
+
+    def test_directory_of_others_is_not_replaced(self):
+        with tempfile.TemporaryDirectory() as work:
+            directory = pathlib.Path(work)
+            for name in ("series", "table-cache-01-index.patch"):
+                (directory / name).touch()
+            self.assertEqual(series.files_of_others(directory), [])
+            (directory / "0001-of-debian.patch").touch()
+            self.assertEqual(series.files_of_others(directory),
+                             ["0001-of-debian.patch"])
+
+
+if __name__ == "__main__":
+    unittest.main()

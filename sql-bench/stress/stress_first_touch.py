@@ -1,0 +1,332 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""
+Stress of loading InnoDB tables: many connections use tables that InnoDB does
+not know (yet, or any more), while others change, rename and drop them.
+
+More tables than table_definition_cache, and a table cache of ten. A debug
+server evicts definitions at each commit (innodb_evict_tables_on_commit_debug);
+another one evicts them once a second. Connections read, write in
+transactions across several tables, write rows that refer to each other by
+FOREIGN KEY, and alter, truncate, rename, drop and create the same tables, by
+chance. Purge removes what they delete. Errors that statements get from each
+other (a table that is gone, a timeout, a deadlock, a constraint) are expected,
+and counted; an error that reports a broken table is not.
+
+At the end, with everybody at rest: the server is alive and has never been
+started anew, every table that is there is sound, and no row of the tables that
+nobody drops is lost (each connection counts what it has committed). Rows that refer
+to one that is not there are shown, and do not count: see check().
+
+Give it a server of its own: it drops and creates the database "firsttouch",
+and changes global variables. With --keep it goes on with the database of a
+former run, whose rows are not counted. crash_first_touch.py kills the server in
+between. It prints one JSON object. Exit status 0 means that all was well. What a sanitizer
+finds is in the server's log.
+"""
+
+import random
+import sys
+import threading
+import time
+
+sys.path.insert(1, sys.path[0] + "/..")                 # of benchlib
+sys.dont_write_bytecode = True
+from benchlib import stress                             # noqa: E402
+from benchlib.wire import Connection, Error             # noqa: E402
+
+DATABASE = "firsttouch"
+FAMILIES = 20                   # of tables that refer to each other
+KEPT = 30
+COLUMNS = ("(a INT PRIMARY KEY AUTO_INCREMENT, who INT NOT NULL, b VARCHAR(40),"
+           " v INT AS (who + 1) VIRTUAL, KEY (b), KEY (who, b), KEY (v))"
+           " ENGINE=InnoDB")
+# Not expected: no such file, index or table corrupt, crashed, not in the engine
+BROKEN = {126, 127, 144, 145, 1034, 1035, 1194, 1195, 1712, 1812, 1814, 1932,
+          1877}
+# A connection is lost, or the server shuts down
+LOST = {1053, 1927, 2006, 2013}
+
+
+def shrink_caches(client):
+    """Let nearly every statement use tables that InnoDB does not know."""
+    for variable in ("table_open_cache = 10", "table_definition_cache = 400",
+                     "innodb_evict_tables_on_commit_debug = ON"):
+        try:
+            client.query("SET GLOBAL " + variable)
+        except Error as error:
+            if error.code != 1193:      # No such variable: no debug server
+                raise
+
+
+def create(client, tables):
+    client.query(f"DROP DATABASE IF EXISTS {DATABASE}")
+    client.query(f"CREATE DATABASE {DATABASE}")
+    client.query(f"USE {DATABASE}")
+    for number in range(tables):
+        client.query(f"CREATE TABLE t{number} {COLUMNS}")
+        client.query(f"INSERT INTO t{number} (who, b) VALUES (0, 'first')")
+    for number in range(KEPT):
+        client.query(f"CREATE TABLE kept{number} {COLUMNS}")
+    for number in range(FAMILIES):
+        create_family(client, number)
+
+
+def create_family(client, number):
+    client.query(f"CREATE TABLE IF NOT EXISTS p{number} (a INT PRIMARY KEY)"
+                 " ENGINE=InnoDB")
+    client.query(f"INSERT IGNORE INTO p{number} VALUES (1), (2), (3), (4), (5)")
+    client.query(f"CREATE TABLE IF NOT EXISTS c{number} (a INT PRIMARY KEY,"
+                 f" p INT, KEY (p), FOREIGN KEY (p) REFERENCES p{number} (a))"
+                 " ENGINE=InnoDB")
+    client.query(f"CREATE TABLE IF NOT EXISTS g{number} (a INT PRIMARY KEY,"
+                 f" c INT, KEY (c), FOREIGN KEY (c) REFERENCES c{number} (a)"
+                 " ON DELETE CASCADE) ENGINE=InnoDB")
+
+
+class Worker(threading.Thread):
+    def __init__(self, args, number, deadline):
+        super().__init__(daemon=True)
+        self.args, self.number, self.deadline = args, number, deadline
+        self.rng = random.Random(f"{args.seed}/{number}")
+        self.done = {}
+        self.errors = {}
+        self.lost = False
+        self.kept = [0] * KEPT                  # Rows committed
+        self.unsure = ()        # Tables of a COMMIT that was not answered
+
+    def table(self):
+        return f"t{self.rng.randrange(self.args.tables)}"
+
+    def family(self):
+        """Statements on a family, the kind of work and the statements"""
+        rng = self.rng
+        n, a = rng.randrange(FAMILIES), rng.randrange(1, 12)
+        if rng.random() < 0.85:
+            return "family", rng.choice([
+                [f"INSERT INTO p{n} VALUES ({a})"],
+                [f"INSERT INTO c{n} VALUES ({a}, {rng.randrange(12)})"],
+                [f"INSERT INTO g{n} VALUES ({a}, {rng.randrange(12)})"],
+                [f"DELETE FROM p{n} WHERE a = {a}"],
+                [f"DELETE FROM c{n} WHERE a = {a}"],
+                [f"SELECT * FROM p{n}"], [f"SELECT * FROM c{n}"]])
+        away = f"fam{self.number}"
+        return "family_ddl", rng.choice([
+            [f"ALTER TABLE p{n} FORCE"], [f"ALTER TABLE c{n} FORCE"],
+            [f"ALTER TABLE c{n} FORCE, ALGORITHM=COPY"],
+            [f"TRUNCATE TABLE g{n}"],
+            [f"RENAME TABLE c{n} TO {away}, {away} TO c{n}"],
+            [f"RENAME TABLE p{n} TO {away}, {away} TO p{n}"],
+            [f"DROP TABLE IF EXISTS g{n}"],
+            [f"CREATE TABLE IF NOT EXISTS g{n} (a INT PRIMARY KEY, c INT,"
+             f" KEY (c), FOREIGN KEY (c) REFERENCES c{n} (a)"
+             " ON DELETE CASCADE) ENGINE=InnoDB"]])
+
+    def statements(self):
+        rng = self.rng
+        table = self.table()
+        choice = rng.random()
+        if choice < 0.45:
+            return "read", rng.choice([
+                [f"SELECT COUNT(*) FROM {table}"],
+                [f"SELECT * FROM {table} WHERE b = 'first'"],
+                [f"SELECT COUNT(*) FROM {table} JOIN {self.table()} USING (b)"],
+                [f"SELECT COUNT(*) FROM {table} x, kept{rng.randrange(KEPT)}"
+                 f" WHERE x.v = 3"]])
+        if choice < 0.60:
+            some = [self.table() for _ in range(rng.randrange(1, 5))]
+            return "write", (
+                ["BEGIN"] +
+                [rng.choice([
+                    f"INSERT INTO {one} (who, b) VALUES ({self.number}, 'x')",
+                    f"UPDATE {one} SET b = 'y' WHERE who = {self.number}",
+                    f"DELETE FROM {one} WHERE who = {self.number}"])
+                 for one in some] +
+                [rng.choice(["COMMIT", "COMMIT", "ROLLBACK"])])
+        if choice < 0.70:
+            return "keep", None
+        if choice < 0.82:
+            return self.family()
+        if choice < 0.87:
+            return "flush", rng.choice([
+                ["FLUSH TABLES"], [f"FLUSH TABLES {table}"],
+                [f"FLUSH TABLES kept{rng.randrange(KEPT)}"],
+                [f"FLUSH TABLES {table} FOR EXPORT", "UNLOCK TABLES"]])
+        if choice < 0.99:
+            away = f"away{self.number}"
+            kept = f"kept{rng.randrange(KEPT)}"
+            return "ddl", rng.choice([
+                [f"CREATE OR REPLACE TABLE {table} {COLUMNS}"],
+                [f"DROP TABLE IF EXISTS {table}",
+                 f"CREATE TABLE IF NOT EXISTS {table} {COLUMNS}"],
+                [f"RENAME TABLE {table} TO {away}, {away} TO {table}"],
+                [f"RENAME TABLE {kept} TO {away}, {away} TO {kept}"],
+                [f"TRUNCATE TABLE {table}"],
+                [f"ALTER TABLE {kept} FORCE"],
+                [f"ALTER TABLE {table} FORCE, ALGORITHM=COPY"],
+                [f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS x INT DEFAULT 7"
+                 " AFTER a"],
+                [f"ALTER TABLE {table} DROP COLUMN IF EXISTS x"],
+                [f"ALTER TABLE {table} ADD INDEX IF NOT EXISTS i (who)"],
+                [f"ALTER TABLE {table} DROP INDEX IF EXISTS i"]])
+        return "schema", rng.choice([
+            ["SELECT COUNT(*) FROM INFORMATION_SCHEMA.INNODB_SYS_TABLES"],
+            ["SELECT COUNT(*) FROM INFORMATION_SCHEMA.INNODB_SYS_TABLESTATS"],
+            [f"ANALYZE TABLE {table}"], [f"CHECK TABLE {table}"],
+            ["SELECT COUNT(*), SUM(DATA_LENGTH) FROM INFORMATION_SCHEMA.TABLES"
+             f" WHERE TABLE_SCHEMA = '{DATABASE}'"]])
+
+    def execute(self, client, statement):
+        """Return whether the statement succeeded."""
+        try:
+            client.query(statement)
+            return True
+        except Error as error:
+            self.errors[error.code] = self.errors.get(error.code, 0) + 1
+            if error.code in LOST:
+                raise ConnectionError from None
+            return False
+
+    def keep(self, client):
+        some = self.rng.sample(range(KEPT), 3)
+        ok = self.execute(client, "BEGIN")
+        for number in some:
+            ok = ok and self.execute(
+                client, f"INSERT INTO kept{number} (who, b) VALUES "
+                f"({self.number}, 'kept')")
+        if not ok:
+            self.execute(client, "ROLLBACK")
+            return
+        self.unsure = some
+        if self.execute(client, "COMMIT"):
+            for number in some:
+                self.kept[number] += 1
+        self.unsure = ()
+
+    def run(self):
+        try:
+            client = Connection(self.args.socket, DATABASE, self.args.user)
+            client.query("SET SESSION lock_wait_timeout = 5, "
+                         "innodb_lock_wait_timeout = 3, max_statement_time = 120")
+            while time.monotonic() < self.deadline:
+                kind, what = self.statements()
+                if kind == "keep":
+                    self.keep(client)
+                else:
+                    for statement in what:
+                        self.execute(client, statement)
+                self.done[kind] = self.done.get(kind, 0) + 1
+            client.close()
+        except OSError:
+            self.lost = True
+
+
+def check(client, workers, problems, count, orphans):
+    """Everybody is at rest. Return the number of tables checked.
+
+    orphans: rows that refer to one that is not there are added, and are no
+    problem: the unpatched server has some, too. With three families of tables and
+    nothing but their statements, 12 connections make one in 20 to 40 s, patched or
+    not; and a kill in the middle of DDL may cost a table its FOREIGN KEY
+    """
+    tables = [row[0].decode() for row in client.query(
+        "SELECT TABLE_NAME FROM INFORMATION_SCHEMA.TABLES "
+        f"WHERE TABLE_SCHEMA = '{DATABASE}'")]
+    for table in tables:
+        rows = client.query(f"CHECK TABLE {DATABASE}.{table}")
+        if not rows or rows[-1][-1] != b"OK":
+            problems.append(f"CHECK TABLE {table}: {rows}")
+    for number in range(KEPT):
+        if f"kept{number}" not in tables:
+            problems.append(f"kept{number} is gone")
+            continue
+        rows = client.query(f"SELECT who, COUNT(*) FROM {DATABASE}.kept{number} "
+                            "GROUP BY who")
+        have = {int(row[0]): int(row[1]) for row in rows}
+        for worker in workers:
+            found, kept = have.get(worker.number, 0), worker.kept[number]
+            if count and found != kept and not (
+                    number in worker.unsure and found == kept + 1):
+                problems.append(
+                    f"kept{number}: {found} rows of connection "
+                    f"{worker.number}, {kept} were committed")
+            worker.kept[number] = found
+    for number in range(FAMILIES):
+        for child, column, parent in (("c", "p", "p"), ("g", "c", "c")):
+            if f"{child}{number}" not in tables:
+                continue
+            rows = client.query(
+                f"SELECT COUNT(*) FROM {DATABASE}.{child}{number} x LEFT JOIN "
+                f"{DATABASE}.{parent}{number} y ON x.{column} = y.a "
+                f"WHERE x.{column} IS NOT NULL AND y.a IS NULL")
+            if int(rows[0][0]):
+                text = client.query(f"SHOW CREATE TABLE {DATABASE}."
+                                    f"{child}{number}")[0][1]
+                orphans.append(f"{child}{number}" + (
+                    "" if b"REFERENCES" in text else
+                    ", which has lost its FOREIGN KEY"))
+    return len(tables)
+
+
+def put_back(client):
+    """After a kill: tables that were away. Return their names, and the new ones."""
+    done = []
+    for (name,) in client.query(
+            "SELECT TABLE_NAME FROM INFORMATION_SCHEMA.TABLES "
+            f"WHERE TABLE_SCHEMA = '{DATABASE}' AND (TABLE_NAME LIKE 'away%' OR "
+            "TABLE_NAME LIKE 'fam%')"):
+        # Which one it was shows in the one that is missing
+        text = client.query(f"SHOW CREATE TABLE {DATABASE}.{name.decode()}")
+        kinds = ["kept", "t"] if name.startswith(b"away") else ["p", "c"]
+        if b"REFERENCES" in text[0][1]:
+            kinds = ["c"]
+        have = {row[0].decode() for row in client.query(
+            "SELECT TABLE_NAME FROM INFORMATION_SCHEMA.TABLES "
+            f"WHERE TABLE_SCHEMA = '{DATABASE}'")}
+        for wanted in [f"{kind}{number}" for kind in kinds
+                       for number in range(KEPT if kind == "kept"
+                                           else FAMILIES if kind in "pc"
+                                           else 10000)]:
+            if wanted not in have:
+                client.query(f"RENAME TABLE {DATABASE}.{name.decode()} TO "
+                             f"{DATABASE}.{wanted}")
+                done.append((name.decode(), wanted))
+                break
+    return done
+
+
+def main():
+    parser = stress.parser(__doc__, connections=12)
+    parser.add_argument("--tables", type=int, default=500)
+    parser.add_argument("--keep", action="store_true",
+                        help="use the database of a former run")
+    args = parser.parse_args()
+
+    problems, workers, checked, orphans = [], [], 0, []
+    try:
+        client = Connection(args.socket, "information_schema", args.user)
+        shrink_caches(client)
+        if args.keep:
+            put_back(client)
+        else:
+            create(client, args.tables)
+        started = time.monotonic()
+        before = int(client.query("SHOW GLOBAL STATUS LIKE 'Uptime'")[0][1])
+        workers = [Worker(args, number + 1, started + args.seconds)
+                   for number in range(args.connections)]
+        stress.work(workers, started, problems)
+        after = int(client.query("SHOW GLOBAL STATUS LIKE 'Uptime'")[0][1])
+        if after < before + int(time.monotonic() - started) - 5:
+            problems.append("the server was started anew")
+        if not problems:
+            checked = check(client, workers, problems, not args.keep, orphans)
+        client.close()
+    except (OSError, IndexError) as error:
+        problems.append(f"the server is gone: {error}")
+
+    stress.report("stress_first_touch", args, workers, BROKEN, problems,
+                  tables_checked=checked, rows_without_parents=orphans)
+
+
+if __name__ == "__main__":
+    main()

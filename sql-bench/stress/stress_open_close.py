@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""
+Stress of opening and closing: many connections on the same few MyISAM and
+Aria tables, with a table cache that keeps next to none of them open.
+
+Connections read and write, and flush, drop, create, rename, repair, check,
+alter and truncate the same tables, by chance, while checkpoints run all the
+time. So a file is opened by one while others want to open it as well, close
+it, or put another one in its place. Errors that statements get from each other
+(a table that is gone, a timeout, a deadlock) are expected, and counted; an
+error that tells of a broken table is not.
+
+At the end, with everybody at rest: the server is alive and has never been
+started anew, every table that is there is sound, no row of the tables that
+nobody drops is lost (each connection counts what it has committed), and when
+all tables are closed the server has no descriptor of their files any more.
+
+Give it a server of its own: it drops and creates the database "openclose",
+and changes global variables. It prints one JSON object. Exit status 0 means
+that all was well. What a sanitizer finds is in the server's log.
+"""
+
+import os
+import sys
+import time
+
+sys.path.insert(1, sys.path[0] + "/..")                 # of benchlib
+sys.dont_write_bytecode = True
+from benchlib import stress                             # noqa: E402
+from benchlib.stress import Client, Gone, status        # noqa: E402
+
+DATABASE = "openclose"
+ENGINES = ("MyISAM", "MyISAM DELAY_KEY_WRITE=1", "MyISAM ROW_FORMAT=FIXED",
+           "Aria TRANSACTIONAL=1", "Aria TRANSACTIONAL=0",
+           "Aria TRANSACTIONAL=0 ROW_FORMAT=DYNAMIC")
+# Not expected: 126, 127, 145 (index corrupt, record file crashed, table
+# marked as crashed), 1034, 1194, 1195, 1035
+BROKEN = {"126", "127", "144", "145", "1034", "1035", "1194", "1195"}
+
+
+def columns(engine):
+    return ("(a INT NOT NULL, who INT NOT NULL, b VARCHAR(40), KEY (a), "
+            "KEY (who)) ENGINE=" + engine)
+
+
+def create(client):
+    """Tables t0.. that anything is done to, and kept0.. that keep rows."""
+    client.run(f"DROP DATABASE IF EXISTS {DATABASE}")
+    client.run(f"CREATE DATABASE {DATABASE}")
+    client.run(f"USE {DATABASE}")
+    for number, engine in enumerate(ENGINES):
+        for prefix in ("t", "kept"):
+            client.run(f"CREATE TABLE {prefix}{number} " + columns(engine))
+            client.run(f"INSERT INTO {prefix}{number} VALUES (0, -1, 'first')")
+
+
+class Worker(stress.KeepingWorker):
+    def statements(self):
+        rng = self.rng
+        number = rng.randrange(len(ENGINES))
+        table = f"t{number}"
+        value = rng.randrange(100)
+        choice = rng.random()
+        if choice < 0.35:
+            other = f"t{rng.randrange(len(ENGINES))}"
+            return "read", rng.choice([
+                [f"SELECT COUNT(*) FROM {table}"],
+                [f"SELECT COUNT(*) FROM {table} x, {table} y "
+                 f"WHERE x.a = {value} AND y.a = {value}"],
+                [f"SELECT COUNT(*) FROM {table} x, {other} y "
+                 f"WHERE x.a = {value} AND y.a = {value}"],
+                [f"SELECT COUNT(*) FROM kept{number} "
+                 f"WHERE who = {self.number}"]])
+        if choice < 0.50:
+            return "write", rng.choice([
+                [f"INSERT INTO {table} VALUES ({value}, {self.number}, 'x')"],
+                [f"UPDATE {table} SET b = 'y' WHERE a = {value}"],
+                [f"DELETE FROM {table} WHERE a = {value}"]])
+        if choice < 0.60:
+            return self.keep(number)
+        if choice < 0.75:
+            return "flush", rng.choice([
+                [f"FLUSH TABLES {table}"], [f"FLUSH TABLES {table}"],
+                ["FLUSH TABLES"],
+                [f"FLUSH TABLES kept{number}"],
+                [f"FLUSH TABLES {table} WITH READ LOCK", "UNLOCK TABLES"]])
+        if choice < 0.90:
+            engine = ENGINES[number]
+            return "ddl", rng.choice([
+                *self.ddl(table, f"kept{number}", columns(engine)),
+                [f"ALTER TABLE {table} FORCE"],
+                [f"ALTER TABLE {table} DISABLE KEYS",
+                 f"ALTER TABLE {table} ENABLE KEYS"]])
+        table = rng.choice([table, f"kept{number}"])
+        # These open a table during its repair, or let other connections open it
+        # while they have its logging off. Aria, also unpatched, takes an
+        # instance opened while logging is off for one without transactions, and
+        # asserts when it is used later: so do not use transactional tables
+        peek = table
+        while "TRANSACTIONAL=1" in ENGINES[int(peek[-1])]:
+            peek = f"{peek[:-1]}{rng.randrange(len(ENGINES))}"
+        return "admin", rng.choice([
+            [f"REPAIR TABLE {table}"], [f"REPAIR TABLE {table} QUICK"],
+            [f"CHECK TABLE {peek}"], [f"OPTIMIZE TABLE {table}"],
+            ["SELECT COUNT(*), SUM(DATA_LENGTH) FROM INFORMATION_SCHEMA.TABLES"
+             f" WHERE TABLE_SCHEMA = '{DATABASE}' AND TABLE_NAME = '{peek}'"],
+            [f"HANDLER {peek} OPEN AS h", "HANDLER h READ FIRST",
+             "HANDLER h CLOSE"]])
+
+    def kept_row(self, _):
+        return f"VALUES ({self.rng.randrange(100)}, {self.number}, 'kept')"
+
+
+def descriptors(client):
+    """The server's open files of the database, or None if it can't be seen."""
+    (pid_file,), (datadir,) = (client.run("SELECT @@pid_file")[0],
+                               client.run("SELECT @@datadir")[0])
+    try:
+        with open(os.path.join(datadir, pid_file), encoding="ascii") as file:
+            directory = f"/proc/{int(file.read())}/fd"
+        names = []
+        for number in os.listdir(directory):
+            try:
+                names.append(os.readlink(f"{directory}/{number}"))
+            except FileNotFoundError:
+                pass
+    except OSError:
+        return None
+    return sorted(name for name in names if f"/{DATABASE}/" in name)
+
+
+def check(client, workers, problems):
+    """Everybody is at rest. Return the number of tables checked."""
+    tables = [row[0] for row in client.run(
+        "SELECT TABLE_NAME FROM INFORMATION_SCHEMA.TABLES "
+        f"WHERE TABLE_SCHEMA = '{DATABASE}'")]
+    for table in tables:
+        rows = client.run(f"CHECK TABLE {DATABASE}.{table} EXTENDED")
+        if not rows or rows[-1][-1] != "OK":
+            problems.append(f"CHECK TABLE {table}: {rows}")
+    stress.check_kept(client, workers, ENGINES, 1, problems)
+    client.run("FLUSH TABLES")
+    left = descriptors(client)
+    if left:
+        problems.append(f"open files when all tables are closed: {left[:9]}")
+    return len(tables), left is not None
+
+
+def main():
+    parser = stress.parser(__doc__, connections=12)
+    stress.add_client(parser)
+    args = parser.parse_args()
+
+    problems, workers, checked = [], [], None
+    main_client = Client(args, database="information_schema")
+    try:
+        main_client.run("SET GLOBAL table_open_cache = 10")
+        main_client.run("SET GLOBAL aria_checkpoint_interval = 1")
+        create(main_client)
+        if main_client.errors:
+            problems.append("errors when creating the tables: "
+                            f"{main_client.errors}")
+        before = int(status(main_client, "Uptime"))
+        started = time.monotonic()
+        workers = [Worker(args, number, started + args.seconds, DATABASE,
+                          len(ENGINES))
+                   for number in range(args.connections)]
+        stress.work(workers, started, problems)
+        if stress.was_restarted(main_client, before, started):
+            problems.append("the server was started anew")
+        if not problems:
+            checked = check(main_client, workers, problems)
+            main_client.run(f"DROP DATABASE {DATABASE}")
+    except (Gone, IndexError, TypeError):
+        problems.append("the server is gone")
+
+    main_client.close()
+    stress.report("stress_open_close", args, workers, BROKEN, problems,
+                  tables_checked=checked[0] if checked else 0,
+                  descriptors_counted=bool(checked and checked[1]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/**
+  @file
+
+  Query cache: FLUSH QUERY CACHE, which packs the blocks.
+
+  pack_in_slices() first frees what is dead. Then it moves all blocks towards the
+  start of the area (pack_blocks(), by MariaDB's move_by_type()), joins long
+  results that are in several blocks (join_blocks()), and moves again, as often
+  as MariaDB does. Each part has its place (Query_cache_memory's cursor,
+  join_cursor), which survives what other threads do between two slices.
+
+  It moves neither queries in use nor tables with more than PACK_TABLE_QUERIES
+  queries, each of which points to its table.
+*/
+
+#include "mariadb.h"
+#include "sql_class.h"
+#include "query_cache_parts.h"
+
+#ifdef HAVE_QUERY_CACHE
+
+/*
+  Tables with more queries and blocks that are longer are not moved, longer
+  results not joined
+*/
+static constexpr int32 PACK_TABLE_QUERIES= 1000;
+static constexpr size_t PACK_LENGTH= 1 << 20;
+
+
+#if MYSQL_VERSION_ID >= 110800
+/**
+  Whether a query has neighbours in the list of a table's queries that are its own:
+  it names the table more than once.
+
+  move_by_type() of MariaDB 11.8.6 loses such neighbours if it moves the query by
+  less than their distance (MDEV-25365, which is fixed in 10.11.18).
+*/
+
+static bool has_own_neighbours(Query_cache_block *query_block)
+{
+  const Query_cache_block_table *first= query_block->table(0);
+  const Query_cache_block_table *end= query_block->table(query_block->n_tables);
+  for (const Query_cache_block_table *node= first; node < end; node++)
+    if (node->next >= first && node->next < end)
+      return true;
+  return false;
+}
+#endif
+
+
+/**
+  Whether the defragmentation has to leave a block where it is.
+
+  If not, no thread can use it before it is moved: that needs the cache's lock.
+*/
+
+bool Query_cache::is_pinned(Query_cache_block *block)
+{
+  switch (block->type) {
+  case Query_cache_block::FREE:
+    return false;
+  case Query_cache_block::TABLE:
+    /*
+      One that is not in the hash is dead, or a partition. A table may have the
+      key of the latter, and move_by_type() would take it out of the hash.
+    */
+    return !block->table()->is_hashed() || !is_live(block->table()) ||
+      block->table()->m_cached_query_count > PACK_TABLE_QUERIES;
+  case Query_cache_block::QUERY:
+#if MYSQL_VERSION_ID >= 110800
+    if (has_own_neighbours(block))
+      return true;
+#endif
+    break;
+  default:
+    if (block->length > PACK_LENGTH)
+      return true;
+    block= block->result()->parent();
+  }
+  Query_cache_query *query= block->query();
+  /* An orphan has no tables any more to tell whether it is dead */
+  return query->writer() || query->is_pinned() || is_dead(block);
+}
+
+
+/**
+  Make the bytes that move_by_type() has left over a free block.
+
+  @return that block, merged with a free one behind it
+*/
+
+Query_cache_block *
+Query_cache::close_gap(uchar *border, Query_cache_block *before, size_t gap)
+{
+  Query_cache_block *block= (Query_cache_block*) border;
+  block->init(gap);
+  block->mark_used();
+  total_blocks++;
+  block->pnext= before->pnext;
+  before->pnext= block;
+  block->pprev= before;
+  block->pnext->pprev= block;
+  memory->release(block);
+  return block;
+}
+
+
+/**
+  Move all blocks towards the area's start, as far as nothing pinned is in the
+  way.
+
+  @return whether there still is a cache and the thread was not killed
+*/
+
+bool Query_cache::pack_blocks(THD *thd)
+{
+  memory->set_cursor(first_block);
+  for (;;)
+  {
+    const ulonglong deadline= my_interval_timer() + SLICE;
+    Query_cache_block *block= memory->cursor(), *before= 0;
+    uchar *border= 0;
+    size_t gap= 0;
+    bool done;
+    /* Blocks that are being moved are no place to find again */
+    memory->set_cursor(nullptr);
+    do
+    {
+      Query_cache_block *next= block->pnext;
+      if (border && is_pinned(block))
+      {
+        close_gap(border, before, gap);
+        border= 0;
+        gap= 0;
+      }
+      else
+        move_by_type(&border, &before, &gap, block);
+      done= (block= next) == first_block;
+    } while (!done && my_interval_timer() < deadline &&
+             !DBUG_IF("query_cache_short_slices"));
+    if (border)
+      block= close_gap(border, before, gap);
+    DBUG_EXECUTE("check_querycache", check_integrity(1););
+    if (done)
+      return true;
+    memory->set_cursor(block);
+    if (!next_slice(thd) || !memory->cursor())
+      return false;                             // resized meanwhile
+    if (thd->killed)
+    {
+      memory->set_cursor(nullptr);
+      return false;
+    }
+  }
+}
+
+
+/** Put a result that is in several blocks into one, if there is one. */
+
+void Query_cache::join_result(Query_cache_block *query_block)
+{
+  Query_cache_query *query= query_block->query();
+  const size_t headers= ALIGN_SIZE(sizeof(Query_cache_block)) +
+                        ALIGN_SIZE(sizeof(Query_cache_result));
+  Query_cache_block *to= memory->allocate(query->length() + headers, true, 0);
+  if (!to)
+    return;
+  to->n_tables= 0;
+  to->type= Query_cache_block::RESULT;
+  to->used= headers;
+  to->next= to->prev= to;
+  to->result()->parent(query_block);
+
+  Query_cache_block *first= query->result(), *block= first, *next;
+  do
+  {
+    const size_t len= block->used - headers;
+    memcpy((uchar*) to + to->used, block->result()->data(), len);
+    to->used+= len;
+    next= block->next;
+    free_memory_block(block);
+  } while ((block= next) != first);
+  query->result(to);
+}
+
+
+/**
+  Join the long results.
+
+  @param moved set to whether there was something to do
+  @return whether there still is a cache and the thread was not killed
+*/
+
+bool Query_cache::join_blocks(THD *thd, size_t join_limit, bool *moved)
+{
+  size_t left= queries.records;
+  *moved= false;
+  join_cursor= queries_blocks;
+  while (left && join_cursor)
+  {
+    const ulonglong deadline= my_interval_timer() + SLICE;
+    do
+    {
+      Query_cache_block *query_block= join_cursor;
+      Query_cache_query *query= query_block->query();
+      left--;
+      join_cursor= query_block->next;
+      if (query->length() > join_limit && query->length() <= PACK_LENGTH &&
+          query->result()->next != query->result() && !query->is_pinned())
+      {
+        join_result(query_block);
+        *moved= true;
+      }
+    } while (left && my_interval_timer() < deadline);
+    if (left && !next_slice(thd))
+      return false;
+    if (thd->killed)
+      break;
+  }
+  join_cursor= 0;
+  return !thd->killed;
+}
+
+
+void Query_cache::pack_in_slices(THD *thd, size_t join_limit,
+                                 uint iteration_limit)
+{
+  DBUG_ENTER("Query_cache::pack_in_slices");
+  /* There is one cursor */
+  if (query_cache_lock_maintenance(thd, &LOCK_pack, true))
+    DBUG_VOID_RETURN;
+  lock_slice(thd);
+  if (query_cache_size)
+  {
+    bool more= true;
+    /* pack_blocks() does not move dead results, so free them first */
+    while (reclaim(UINT_MAX, my_interval_timer() + SLICE) &&
+           dead_tables && (more= next_slice(thd) && !thd->killed)) {}
+    for (uint i= 1; more && pack_blocks(thd) && i < iteration_limit; i++)
+    {
+      if (!join_blocks(thd, join_limit, &more))
+        break;
+    }
+  }
+  unlock();
+  mysql_mutex_unlock(&LOCK_pack);
+  DBUG_VOID_RETURN;
+}
+
+#endif /* HAVE_QUERY_CACHE */

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/**
+  @file
+
+  Query cache: long work in short pieces, and the thread that reclaims.
+
+  Work that may take long is cut into slices. Each holds the lock for at most
+  SLICE (RECLAIM_SLICE in the thread), and a pause follows in which others get
+  it: without the pause they would not, because they have to be woken up first.
+
+  The thread (reclaim_loop()) frees what is dead. want_reclaim() wakes it when
+  the lock is released and something dead is left. It keeps the memory as
+  administrators expect it: without it Qcache_free_memory would not come back,
+  and each statement that stores a result would pay for the invalidations of
+  others.
+*/
+
+#include "mariadb.h"
+#include "sql_class.h"
+#include "query_cache_parts.h"
+#include "debug_sync.h"
+#include "log.h"                                // sql_print_warning
+
+#ifdef HAVE_QUERY_CACHE
+
+/* All times in nanoseconds, but for MAINTENANCE_POLL */
+/*
+  The lock is held by one slice of the thread's work. Shorter than SLICE, for it
+  adds to the waits of statements that have nothing to do with it: measured with
+  one client, the longest of them was 0.54 ms with slices of 0.5 ms, 0.37 ms with
+  these.
+*/
+static constexpr ulonglong RECLAIM_SLICE= 100000;
+/* The shortest pause between two slices, as long again as the slice took */
+static constexpr ulonglong PAUSE= 200000;
+static constexpr ulonglong LONGEST_PAUSE= 50000000;
+/* A killable wait for another FLUSH QUERY CACHE looks so often. Microseconds */
+static constexpr ulong MAINTENANCE_POLL= 1000;
+
+/*
+  One stage for all waits here. performance_schema_max_stage_classes is 160 by
+  default, and MariaDB has 158; mysys has the other new one.
+*/
+PSI_stage_info stage_waiting_to_maintain_query_cache=
+{ 0, "Waiting to maintain the query cache", 0 };
+
+
+/**
+  Take the lock for maintenance, from any thread, and whether or not the cache
+  is enabled.
+*/
+
+void Query_cache::lock_slice(THD *thd)
+{
+  if (thd)
+  {
+    lock(thd);
+    return;
+  }
+  mysql_mutex_lock(&structure_guard_mutex);
+  m_requests_in_progress++;
+  while (m_cache_lock_status != UNLOCKED)
+    mysql_cond_wait(&COND_cache_status_changed, &structure_guard_mutex);
+  m_cache_lock_status= LOCKED;
+  mysql_mutex_unlock(&structure_guard_mutex);
+}
+
+
+/**
+  Let other threads have the lock, and take it again.
+
+  @return whether there still is a cache
+*/
+
+bool Query_cache::next_slice(THD *thd)
+{
+  unlock();
+#ifdef ENABLED_DEBUG_SYNC
+  if (thd)
+    DEBUG_SYNC(thd, "query_cache_slice_ends");
+#endif
+  my_sleep((SLICE + PAUSE) / 1000);
+  lock_slice(thd);
+  return query_cache_size > 0;
+}
+
+
+/** Whether a slice ends behind its step number 'step', counted from 1. */
+
+bool query_cache_slice_is_over(uint step, ulonglong deadline)
+{
+  return step % 8 == 0 &&
+         (my_interval_timer() >= deadline ||
+          DBUG_IF("query_cache_short_slices"));
+}
+
+
+/**
+  Keep other threads from the same maintenance.
+
+  A thread that need not wait has no stage: MariaDB shows one for a flush, that
+  of the cache's lock, and perfschema.stage_mdl_global counts them.
+
+  @param killable whether the thread gives up if it is killed
+  @return whether it has given up
+*/
+
+bool query_cache_lock_maintenance(THD *thd, mysql_mutex_t *mutex,
+                                  bool killable)
+{
+  if (!mysql_mutex_trylock(mutex))
+    return false;
+  bool locked= false;
+  PSI_stage_info old_stage= { 0, NULL, 0 };
+  thd->backup_stage(&old_stage);
+  THD_STAGE_INFO(thd, stage_waiting_to_maintain_query_cache);
+  if (killable)
+  {
+    while (!thd->killed && !(locked= !mysql_mutex_trylock(mutex)))
+      my_sleep(MAINTENANCE_POLL);
+  }
+  else
+  {
+    mysql_mutex_lock(mutex);
+    locked= true;
+  }
+  THD_STAGE_INFO(thd, old_stage);
+  return !locked;
+}
+
+
+#ifdef HAVE_PSI_INTERFACE
+static PSI_mutex_key key_LOCK_pack, key_LOCK_database;
+static PSI_cond_key key_COND_reclaim;
+static PSI_thread_key key_thread_reclaim;
+static PSI_mutex_info reclaim_mutexes[]=
+{
+  { &key_LOCK_pack, "Query_cache::LOCK_pack", 0 },
+  { &key_LOCK_database, "Query_cache::LOCK_database", 0 }
+};
+static PSI_cond_info reclaim_conds[]=
+{{ &key_COND_reclaim, "Query_cache::COND_reclaim", 0 }};
+static PSI_thread_info reclaim_threads[]=
+{{ &key_thread_reclaim, "query_cache_reclaim", PSI_FLAG_GLOBAL }};
+#endif
+
+
+void Query_cache::init_reclaim()
+{
+#ifdef HAVE_PSI_INTERFACE
+  mysql_mutex_register("sql", reclaim_mutexes,
+                       array_elements(reclaim_mutexes));
+  mysql_cond_register("sql", reclaim_conds, array_elements(reclaim_conds));
+  mysql_thread_register("sql", reclaim_threads,
+                        array_elements(reclaim_threads));
+#endif
+#ifdef HAVE_PSI_STAGE_INTERFACE
+  PSI_stage_info *stages[]= { &stage_waiting_to_maintain_query_cache };
+  mysql_stage_register("sql", stages, array_elements(stages));
+#endif
+  mysql_mutex_init(key_LOCK_pack, &LOCK_pack, MY_MUTEX_INIT_SLOW);
+  mysql_mutex_init(key_LOCK_database, &LOCK_database, MY_MUTEX_INIT_SLOW);
+  mysql_cond_init(key_COND_reclaim, &COND_reclaim, NULL);
+  epoch= 1;
+  changes= 1;
+}
+
+
+/** Called when the lock is released, with structure_guard_mutex */
+
+void Query_cache::want_reclaim()
+{
+  /* Once is enough: the thread looks at the flag before it sleeps for long */
+  if (dead_tables && !reclaim_wanted)
+  {
+    reclaim_wanted= true;
+    mysql_cond_signal(&COND_reclaim);
+  }
+}
+
+
+/**
+  Free what is dead, slice by slice.
+
+  reclaim_wanted and reclaim_stop are protected by structure_guard_mutex.
+*/
+
+void Query_cache::reclaim_loop()
+{
+  mysql_mutex_lock(&structure_guard_mutex);
+  while (!reclaim_stop)
+  {
+    if (!reclaim_wanted)
+    {
+      mysql_cond_wait(&COND_reclaim, &structure_guard_mutex);
+      continue;
+    }
+    reclaim_wanted= false;
+    mysql_mutex_unlock(&structure_guard_mutex);
+
+    ulonglong pause= LONGEST_PAUSE;
+    if (!DBUG_IF("query_cache_thread_rests"))
+    {
+      lock_slice(NULL);
+      const ulonglong begin= my_interval_timer();
+      const uint freed= reclaim(UINT_MAX, begin + RECLAIM_SLICE);
+      unlock();
+      /* A slice may have been long by the clock, if the server was stopped */
+      if (freed)
+        pause= MY_MIN(my_interval_timer() - begin, LONGEST_PAUSE) + PAUSE;
+    }
+    /* Not a wait on a condition: that would go by the wall clock */
+    my_sleep((ulong) (pause / 1000));
+    mysql_mutex_lock(&structure_guard_mutex);
+  }
+  mysql_mutex_unlock(&structure_guard_mutex);
+}
+
+
+void *Query_cache::reclaim_thread_start(void *)
+{
+  my_thread_init();
+  query_cache.reclaim_loop();
+  my_thread_end();
+  return NULL;
+}
+
+
+/**
+  Start the thread with the first cache that is enabled.
+
+  Without it all works, but dead results stay until a statement needs their
+  memory.
+*/
+
+void Query_cache::start_reclaim_thread()
+{
+  mysql_mutex_lock(&structure_guard_mutex);
+  if (m_cache_status == OK && !reclaim_thread_running)
+  {
+    reclaim_stop= false;
+    if (int error= mysql_thread_create(key_thread_reclaim, &reclaim_thread, NULL,
+                                       reclaim_thread_start, NULL))
+      sql_print_warning("Can't create query cache reclaim thread (errno: %d)",
+                        error);
+    else
+      reclaim_thread_running= true;
+  }
+  mysql_mutex_unlock(&structure_guard_mutex);
+}
+
+
+void Query_cache::end_reclaim()
+{
+  mysql_mutex_lock(&structure_guard_mutex);
+  const bool running= reclaim_thread_running;
+  reclaim_stop= true;
+  reclaim_thread_running= false;
+  mysql_cond_signal(&COND_reclaim);
+  mysql_mutex_unlock(&structure_guard_mutex);
+  if (running)
+    pthread_join(reclaim_thread, NULL);
+  mysql_cond_destroy(&COND_reclaim);
+  mysql_mutex_destroy(&LOCK_database);
+  mysql_mutex_destroy(&LOCK_pack);
+}
+
+#endif /* HAVE_QUERY_CACHE */
