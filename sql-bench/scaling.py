@@ -17,8 +17,9 @@ model says what the table caches allow, not what a server reaches.
 
 Two designs are simulated: 'instances' (MariaDB's: an instance for each
 connection by its number, up to 8 that are activated by contention; one mutex
-for the list of unused definitions) and 'shards' (this patch set's: a shard for
-each CPU).  A hit rate of 1 means that every statement finds its table open;
+for the list of unused definitions) and 'slots' (this patch set's: a slot for
+each table, or for each CPU where a table is open several times; one mutex for
+the order of eviction, which only a miss takes).  A hit rate of 1 means that every statement finds its table open;
 the others open a table and evict another.
 
 Inputs are nanoseconds.  --calibrate runs table_cache-bench, which measures what
@@ -45,7 +46,9 @@ INPUTS = {
     "fetch_other_socket": 130.0,
     # Uncontended: lock, lists and counters, unlock; from table_cache-bench
     "section_instance": 20.4,
-    "section_shard": 29.4,
+    "section_slot": 9.5,
+    # To add a TABLE to the order of eviction, and to find a victim
+    "section_order": 150.0,
     # A mutex of the definition cache: lock, a reference, unlock
     "section_share": 15.0,
     # CPU time of a statement that hits, and the time that a miss takes on top:
@@ -55,7 +58,10 @@ INPUTS = {
 }
 CPUS_PER_SOCKET = 128
 LINES_OF_SECTION = 3            # mutex and list heads, the object, its share
+LINES_OF_SLOT = 2               # the slot, the object
 INSTANCES = 8
+# What table_cache-bench calls the designs
+NAMES = {"instances": "instances", "slots": "shards"}
 # MariaDB activates another instance after 20,000 waits for a mutex, unless four
 # times as many acquisitions without a wait come first. A hundredth of both has the
 # same effect within the time that is simulated.
@@ -164,45 +170,37 @@ class Instances:
                 "statement", lock]
 
 
-class Shards(Instances):
+class Slots(Instances):
     """This patch set's table cache."""
 
     def __init__(self, machine, tables):
         super().__init__(machine, tables)
-        self.section = machine.inputs["section_shard"]
-        self.shards = min(machine.cpus, 64)
+        self.section = machine.inputs["section_slot"]
+        self.order = machine.inputs["section_order"]
+        self.shards = min(machine.cpus, 63)
+        # Few tables are open more than once, and kept at the CPUs' places
+        self.at_home = tables > machine.cpus
 
-    def lock_shard(self, shard, cpu):
-        return lambda now: self.machine.use(
-            f"shard {shard}", cpu, now, self.section, LINES_OF_SECTION)[0]
+    def lock_slot(self, table, cpu):
+        name = (f"slot {table}" if self.at_home else
+                f"slot {cpu * self.shards // self.machine.cpus}")
+        return lambda now: self.machine.use(name, cpu, now, self.section,
+                                            LINES_OF_SLOT)[0]
 
-    def count(self, cpu):
-        return lambda now: self.machine.use("count", cpu, now, 5.0)[0]
-
-    def bounds(self, cpu):
-        def step(now):
-            for line in range((self.shards + 7) // 8):
-                now = self.machine.read(f"bounds {line}", cpu, now)
-            return now
-        return step
-
-    def publish(self, shard, cpu):
-        return lambda now: self.machine.use(f"bounds {shard // 8}", cpu, now,
-                                            1.0)[0]
+    def lock_order(self, cpu):
+        return lambda now: self.machine.use("LOCK_table_cache", cpu, now,
+                                            self.order, LINES_OF_SECTION)[0]
 
     def steps(self, cpu, hit, table, victim):
-        own = cpu * self.shards // self.machine.cpus
+        lock = self.lock_slot(table, cpu)
         if hit:
-            return [self.lock_shard(own, cpu), "statement",
-                    self.lock_shard(own, cpu)]
-        oldest = random.randrange(self.shards)
+            return [lock, "statement", lock]
         return [self.lock_share(table, cpu), "open",
-                self.lock_share(table, cpu), self.count(cpu),
-                self.bounds(cpu), self.lock_shard(oldest, cpu),
-                self.count(cpu), self.publish(oldest, cpu),
+                self.lock_share(table, cpu),
+                self.lock_order(cpu), self.lock_slot(victim, cpu),
                 self.lock_share(victim, cpu), "close",
                 self.lock_share(victim, cpu),
-                "statement", self.lock_shard(own, cpu)]
+                "statement", lock]
 
 
 def simulate(design, cpus, hit_rate, inputs, statements, tables):
@@ -238,7 +236,7 @@ def simulate(design, cpus, hit_rate, inputs, statements, tables):
         heapq.heappush(queue, (after, cpu, steps))
     elapsed = now - begin
     name, line = max(machine.lines.items(), key=lambda item: item[1].busy)
-    parts = cache.shards if isinstance(cache, Shards) else cache.active
+    parts = cache.shards if isinstance(cache, Slots) else cache.active
     return (statements / elapsed * 1e9, name.rstrip("0123456789 "),
             min(1.0, line.busy / elapsed), parts)
 
@@ -262,10 +260,10 @@ def calibrate(program, inputs):
     inputs = dict(inputs)
     said = []
     for name, section in (("instances", "section_instance"),
-                          ("shards", "section_shard")):
-        inputs[section] = 5e8 / results[1, 1][name]["pairs_per_second"]
-    for name, design in (("instances", Instances), ("shards", Shards)):
-        measured = results[1, 2][name]["pairs_per_second"]
+                          ("slots", "section_slot")):
+        inputs[section] = 5e8 / results[1, 1][NAMES[name]]["pairs_per_second"]
+    for name, design in (("instances", Instances), ("slots", Slots)):
+        measured = results[1, 2][NAMES[name]]["pairs_per_second"]
         predicted = pairs(design, 2, inputs, 1)
         said.append(f"{name}, 2 threads, 1 share: measured {measured / 1e6:.1f}"
                     f" million pairs/s, predicted {predicted / 1e6:.1f}")
@@ -314,7 +312,7 @@ def main():
     rows = []
     for hit_rate in options.hits:
         for cpus in options.cpus:
-            for name, design in (("instances", Instances), ("shards", Shards)):
+            for name, design in (("instances", Instances), ("slots", Slots)):
                 rate, busiest, busy, parts = simulate(
                     design, cpus, hit_rate, inputs, options.statements,
                     options.tables)

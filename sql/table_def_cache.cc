@@ -36,7 +36,8 @@
 
     LOCK_unused_shares                  unused_shares, scanned_shares, links
     TDC_element::LOCK_table_share       see TDC_element
-    mutex of a shard (LOCK_table_cache) see table_cache_core.h
+    LOCK_table_cache                    the order of eviction, the count
+    lock of a slot                      see table_cache_slot.h
 */
 
 #include "mariadb.h"
