@@ -16,7 +16,7 @@
   long packet in pieces of INSERT_PIECE bytes, and releases the lock between
   them.
 
-  With the cache's lock, all of it.
+  All of this needs the cache's lock.
 */
 
 #include "mariadb.h"

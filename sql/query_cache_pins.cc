@@ -55,7 +55,7 @@ bool Query_cache::get_area(size_t length)
 }
 
 
-/** Remove a pin of an area. The last one takes it. */
+/** Remove a pin of an area. The thread that removes the last one frees it. */
 
 void Query_cache::unpin_area(Query_cache_area *old)
 {

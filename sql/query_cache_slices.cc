@@ -5,9 +5,9 @@
 
   Query cache: long work in short pieces, and the thread that reclaims.
 
-  Work that may take long is cut into slices. Each holds the lock for at most
-  SLICE (RECLAIM_SLICE in the thread), and a pause follows in which others get
-  it: without the pause they would not, because they have to be woken up first.
+  A thread cuts work that may take long into slices. Each holds the lock for at
+  most SLICE (RECLAIM_SLICE in the thread), and a pause follows in which others
+  get it: without the pause they would not, because they have to wake up first.
 
   The thread (reclaim_loop()) frees what is dead. want_reclaim() wakes it when
   the lock is released and something dead is left. It keeps the memory as
@@ -24,12 +24,12 @@
 
 #ifdef HAVE_QUERY_CACHE
 
-/* All times in nanoseconds, but for MAINTENANCE_POLL */
 /*
-  The lock is held by one slice of the thread's work. Shorter than SLICE, for it
-  adds to the waits of statements that have nothing to do with it: measured with
-  one client, the longest of them was 0.54 ms with slices of 0.5 ms, 0.37 ms with
-  these.
+  One slice of the thread's work holds the lock so long. Like the other times
+  here, but for MAINTENANCE_POLL, it is in nanoseconds. It is shorter than SLICE
+  because it adds to the waits of statements that have nothing to do with it:
+  measured with one client, the longest of them was 0.54 ms with slices of 0.5 ms
+  and 0.37 ms with these.
 */
 static constexpr ulonglong RECLAIM_SLICE= 100000;
 /* The shortest pause between two slices, as long again as the slice took */

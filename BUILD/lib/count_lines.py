@@ -30,6 +30,7 @@ KINDS = [(kind, re.compile(pattern)) for kind, pattern in (
     ("stress programs", r"^sql-bench/(stress/|stress_|crash_)"),
     ("benchmarks", r"^sql-bench/"),
     ("tests of the tools", r"^(BUILD/lib/tests|cmake)/(.*/)?test_\w+\.py$"),
+    ("messages of the topics", r"^BUILD/topics/"),
     ("tools and build", r"^(BUILD|cmake|\.ci)/|^[^/]*$"),
 )]
 

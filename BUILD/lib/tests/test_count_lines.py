@@ -28,6 +28,7 @@ class CountLinesTest(unittest.TestCase):
                 ("sql-bench/bench.py", "benchmarks"),
                 ("BUILD/lib/tests/test_a.py", "tests of the tools"),
                 ("BUILD/lib/deploy_test.py", "tools and build"),
+                ("BUILD/topics/10-a", "messages of the topics"),
                 ("CMakeLists.txt", "tools and build")):
             self.assertEqual(count_lines.kind_of(path), kind, path)
 
