@@ -126,7 +126,7 @@ enum Tc_scan
   TC_SCAN,
   /** Yes, and it keeps the TABLE while other statements may use the table. */
   TC_SCAN_AND_HOLD,
-  /** Not even that: FLUSH TABLES WITH READ LOCK lets the engine flush a table. */
+  /** Not even that: a backup lets the engine flush the table. */
   TC_NO_USE
 };
 
