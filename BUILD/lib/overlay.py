@@ -320,6 +320,8 @@ class Overlay:
                 + ", ".join(each.name for each in self.topics))
         if not self.patched.is_dir():
             raise OverlayError("there is no patched tree yet: build first")
+        if topic:
+            self.name_hunks(topic)
         wanted = self.wanted()
         version, before = self.manifest()
         if version != self.version:
@@ -383,6 +385,19 @@ class Overlay:
                       file=sys.stderr)
         for problem in self.check_topics():
             print(f"-- refresh: warning: {problem}", file=sys.stderr)
+
+    def name_hunks(self, topic):
+        """Give the name of a topic to the hunks that have none: somebody has
+        written a .patch by hand."""
+        for name, source in sorted(sources(self.top, self.series).items()):
+            if not name.endswith(".patch"):
+                continue
+            text = read(source).decode("latin-1")
+            named = re.sub(r"(?m)^(@@ -[\d,]+ \+[\d,]+ @@) *$",
+                           rf"\1 {topic}", text)
+            if named != text:
+                write(source, named.encode("latin-1"), False)
+                print(f"   named hunks of {name}")
 
     def to_be_reworded(self):
         """MariaDB's files whose patch would have other hunks if it was written

@@ -301,6 +301,17 @@ class OverlayTest(TreesTest):
                       (self.top / "BUILD/topics/20-second").read_text())
         self.assertEqual(self.problems(), "")
 
+    def test_refresh_names_hunks_that_have_no_topic(self):
+        patch = self.top / "sql/a.cc.patch"
+        text = self.patch(STOCK + "more\n")
+        self.put(patch, HEADER + text.replace(" first\n", "\n"))
+        self.apply()
+        self.run_overlay("refresh")
+        self.assertNotIn("@@ second\n", patch.read_text())
+        self.run_overlay("refresh", topic="second")
+        self.assertIn("@@ second\n", patch.read_text())
+        self.assertIn("+more\n", patch.read_text())
+
     def test_check_finds_what_has_no_topic(self):
         text = self.patch(STOCK + "more\n")
         self.put(self.top / "sql/a.cc.patch",
