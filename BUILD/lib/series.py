@@ -216,7 +216,10 @@ class Maker:
                 "--no-renames", "--full-index", "--output-directory",
                 str(made), f"series~{len(stages)}..series")
             names = []
+            git("checkout", "-q", f"series~{len(stages)}")
             for patch, (topic, _) in zip(sorted(made.iterdir()), stages):
+                if topic.number < topics.ALONE:
+                    git("apply", "--check", str(patch))
                 names.append(patch_name(topic))
                 patch.rename(made / names[-1])
             (made / "series").write_text("".join(f"{name}\n"

@@ -119,7 +119,8 @@ class TopicsOfPatchSetTest(unittest.TestCase):
             self.assertLessEqual(self.owners(path + ".patch"), allowed)
 
     def test_errors_of_mariadb_come_first(self):
-        alone = [topic.name for topic in self.topics if topic.number < 30]
+        alone = [topic.name for topic in self.topics
+                 if topic.number < topics.ALONE]
         self.assertEqual(sorted(alone), sorted(ALONE))
 
     def test_a_test_and_its_result_have_the_same_topic(self):
@@ -205,8 +206,8 @@ class SeriesTest(unittest.TestCase):
         self.put(self.trees / "stock/version", "1:10.11.99\n")
         self.put(self.trees / "stock/source/sql/a.cc", "".join(self.STOCK))
         self.put(self.top / "sql/b.cc", "int b;\n")
-        for number, name, files in ((10, "one", ""), (20, "two", "  sql/b.cc\n"),
-                                    (30, "three", ""), (40, "other", "")):
+        for number, name, files in ((10, "one", ""), (31, "two", "  sql/b.cc\n"),
+                                    (32, "three", ""), (40, "other", "")):
             self.put(self.top / f"BUILD/topics/{number}-{name}",
                      f"{LICENSE}\n\nSubject {name}\n\nText.\n\nFiles:\n{files}")
         self.put(self.top / "sql/a.cc.patch",
@@ -244,6 +245,14 @@ class SeriesTest(unittest.TestCase):
 
     def test_series_is_the_same_each_time(self):
         self.assertEqual(self.make(), self.make())
+
+    def test_error_of_mariadb_must_apply_alone(self):
+        """The patch of the second topic has a line of the first's."""
+        self.make()
+        (self.top / "BUILD/topics/31-two").rename(
+            self.top / "BUILD/topics/20-two")
+        with self.assertRaisesRegex(series.SeriesError, "apply --check"):
+            self.make()
 
     def test_hunk_without_a_topic_is_an_error(self):
         patch = self.top / "sql/a.cc.patch"
