@@ -189,13 +189,21 @@ void tc_purge()
   Other threads evict one TABLE for each that they open, or that they release
   after this found it used. So only the statement that sets the new limit pays
   for it. At shutdown there is no THD.
+
+  Threads that open tables need the mutex of the order as well, so this takes
+  several TABLEs each time that it has got it. Somebody who waits for one of
+  them waits for less than a millisecond.
 */
 
 void tc_trim()
 {
   THD *thd= current_thd;
-  while (TABLE *table= tc.evict(thd, tc_limit))
-    close_evicted(thd, table);
+  Table_list list;
+  while (tc.evict(thd, tc_limit, 32, &list))
+  {
+    while (TABLE *table= list.pop_front())
+      close_evicted(thd, table);
+  }
 }
 
 
@@ -238,7 +246,8 @@ void tc_add_table(THD *thd, TABLE *table, bool scan)
   @param element  is protected against removal
   @param scan     TC_SCAN: if the TABLE was the first to be evicted, let it be
                   that again when it is released. TC_SCAN_AND_HOLD: do so, too,
-                  but see tc_scan_leaves_last()
+                  but see tc_scan_leaves_last(). TC_NO_USE: this is no use of
+                  the table, and changes nothing that the cache knows of it
 
   @return NULL if no TABLE is free, or the last one is left
 */
@@ -247,12 +256,14 @@ TABLE *tc_acquire_table(THD *thd, TDC_element *element, Tc_scan scan)
 {
   if (unlikely(scan == TC_SCAN_AND_HOLD) && tc_scan_leaves_last(element))
     return NULL;
-  TABLE *table= tc.acquire(free_half(element), thd);
+  TABLE *table= tc.acquire(free_half(element), thd, scan != TC_NO_USE);
   if (table)
   {
     if (unlikely(scan))
     {
-      if (tc.was_evict_first(table))
+      if (scan == TC_NO_USE)
+        Table_cache_instance::flags(table)= Table_cache_instance::NO_USE;
+      else if (tc.was_evict_first(table))
         Table_cache_instance::flags(table)= Table_cache_instance::SCAN;
     }
     else if (unlikely(element->only_scanned))
@@ -304,7 +315,8 @@ void tc_release_table(TABLE *table)
   if (unlikely(flags))
   {
     order= flags & Table_cache_instance::SCAN ? Table_cache::EVICT_FIRST :
-                                                Table_cache::OLDEST;
+           flags & Table_cache_instance::AHEAD ? Table_cache::OLDEST :
+                                                 Table_cache::AS_BEFORE;
     if (flags & Table_cache_instance::SCAN_OPENED)
       tc_count_scan_open(table->s->tdc);
     flags= 0;

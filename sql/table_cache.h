@@ -125,7 +125,9 @@ enum Tc_scan
   TC_NO_SCAN= 0,
   TC_SCAN,
   /** Yes, and it keeps the TABLE while other statements may use the table. */
-  TC_SCAN_AND_HOLD
+  TC_SCAN_AND_HOLD,
+  /** Not even that: FLUSH TABLES WITH READ LOCK lets the engine flush a table. */
+  TC_NO_USE
 };
 
 Tc_scan tc_is_scan(THD *thd, const TABLE_LIST *tl);
@@ -133,7 +135,7 @@ void tc_add_table(THD *thd, TABLE *table, bool scan= false);
 void tc_use_locked_table(THD *thd, TABLE *table, const TABLE_LIST *tl);
 void tc_release_table(TABLE *table);
 TABLE *tc_acquire_table(THD *thd, TDC_element *element,
-                        Tc_scan scan= TC_SCAN);
+                        Tc_scan scan= TC_NO_USE);
 bool tc_load_triggers(THD *thd, TABLE *table);
 void tc_get_share_info(TDC_element *element, TC_share_info *info);
 

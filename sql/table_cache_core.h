@@ -100,7 +100,8 @@ public:
   {
     NEWEST,                             /**< a user has used it */
     OLDEST,                             /**< no user has used it yet */
-    EVICT_FIRST                         /**< before all others */
+    EVICT_FIRST,                        /**< before all others */
+    AS_BEFORE                           /**< the user did not use it */
   };
 
   /** What the caller of release() has to close: see release(). */
@@ -196,8 +197,6 @@ private:
     state.free= true;
     slot->free.push_front(object);
     Slot::count(slot->elements, 1);
-    if (likely(stamp >= NEWEST_KIND))
-      slot->last_release.store(stamp & ~KIND, std::memory_order_relaxed);
     A::share(object)->set_hint(state.place.load(std::memory_order_relaxed));
   }
 
@@ -221,13 +220,13 @@ private:
 
   /** Get an object from one place. A thread at home there leaves its hint. */
   Object *acquire_from(Share *share, uint place, bool own, User *user,
-                       Slot *slot)
+                       uint uses, Slot *slot)
   {
     Object *object= slot->free.front();
     if (likely(object != NULL))
     {
       take(object, slot, user);
-      Slot::count(slot->hits, 1);
+      Slot::count(slot->hits, uses);
     }
     if (!own || unlikely(!object))
     {
@@ -245,7 +244,7 @@ private:
     the slots that are locked, the second time it waits for them.
   */
   ATTRIBUTE_NOINLINE Object *acquire_anywhere(Share *share, User *user,
-                                              uint own)
+                                              uint uses, uint own)
   {
     const uint places= n_shards + 1;
     while (ulonglong hints= share->hints.load(std::memory_order_acquire))
@@ -264,7 +263,7 @@ private:
             continue;
           A::locked();
           if (Object *object= acquire_from(share, place, place == own, user,
-                                           slot))
+                                           uses, slot))
           {
             if (own && place && place != own)
               remote.fetch_add(1, std::memory_order_relaxed);
@@ -395,8 +394,8 @@ private:
 
   /** Release an object that has to be linked in the order, or closed. */
   template <class Mark, class Limit> ATTRIBUTE_NOINLINE
-  Released release_slowly(Object *object, ulonglong stamp, const Mark &flushed,
-                          const Limit &limit)
+  Released release_slowly(Object *object, ulonglong stamp, Order order,
+                          const Mark &flushed, const Limit &limit)
   {
     User *user= A::user(object);
     mysql_mutex_lock(&order_mutex);
@@ -409,6 +408,8 @@ private:
       unlink(object);
       link(object, stamp);
       put(object, slot, stamp);
+      if (order == NEWEST)
+        slot->last_release.store(stamp & ~KIND, std::memory_order_relaxed);
     }
     slot->lock.unlock();
     Object *victim= to_be_closed ? NULL : evict_over(limit, user);
@@ -566,10 +567,11 @@ public:
     The object is the one that was released last to the place of this thread's
     CPU, if there is one.
 
+    @param uses  1; 0: it does not count as a hit
     @pre The memory of the share cannot go away.
     @return NULL if at one moment during the call the share had none
   */
-  Object *acquire(Share *share, User *user)
+  Object *acquire(Share *share, User *user, uint uses= 1)
   {
     const uint own= own_place(share);
     const ulonglong hints= share->hints.load(std::memory_order_acquire);
@@ -579,13 +581,14 @@ public:
       if (likely(slot->lock.trylock()))
       {
         A::locked();
-        if (Object *object= acquire_from(share, own, true, user, slot))
+        if (Object *object= acquire_from(share, own, true, user, uses,
+                                           slot))
           return object;
       }
     }
     else if (!hints)
       return NULL;
-    return acquire_anywhere(share, user, own);
+    return acquire_anywhere(share, user, uses, own);
   }
 
   /** Had the object been EVICT_FIRST, before the caller acquired it? */
@@ -601,7 +604,8 @@ public:
   /**
     Give back an object, which the caller uses.
 
-    @param order    when it is to be evicted
+    @param order    when it is to be evicted. AS_BEFORE needs the stamp that the
+                    object had when the caller acquired it
     @param now      time
     @param flushed  mark of the share. Whoever sets it calls purge() then.
                     Either purge() finds the object, or release() sees the mark
@@ -628,28 +632,37 @@ public:
       if (likely(state.linked && !flushed))
       {
         put(object, slot, now);
+        slot->last_release.store(now & ~KIND, std::memory_order_relaxed);
         slot->lock.unlock();
         return Released{ NULL, false };
       }
       slot->lock.unlock();
     }
+    else if (order == AS_BEFORE)
+      now= A::stamp(object);
     else
       now|= order == OLDEST ? OLDEST_KIND : EVICT_FIRST_KIND;
-    return release_slowly(object, now, flushed, limit);
+    return release_slowly(object, now, order, flushed, limit);
   }
 
   /**
-    Take the object that was released longest ago, if the limit is exceeded.
+    Evict the objects that were released longest ago, while the limit is
+    exceeded and an object is free.
 
-    @return the object. It has the caller as its user, who closes it. NULL if
-            the limit is not exceeded, or no object is free
+    @param most      how many at most
+    @param[out] out  the objects, the last one first. They have the caller as
+                     their user, who closes them
+    @return how many
   */
-  template <class Limit> Object *evict(User *user, const Limit &limit)
+  template <class Limit>
+  uint evict(User *user, const Limit &limit, uint most, Free_list *out)
   {
+    uint n= 0;
     mysql_mutex_lock(&order_mutex);
-    Object *object= evict_over(limit, user);
+    for (Object *object; n < most && (object= evict_over(limit, user)); n++)
+      out->push_front(object);
     mysql_mutex_unlock(&order_mutex);
-    return object;
+    return n;
   }
 
   /**

@@ -52,9 +52,9 @@ struct Table_cache_instance: public Table_cache_machine
   /**
     Flags in the state of a used TABLE. SCAN: release it as EVICT_FIRST.
     SCAN_OPENED, with SCAN: the user has opened it, and it is not counted in
-    scan_opens yet. AHEAD: release it as OLDEST.
+    scan_opens yet. AHEAD: release it as OLDEST. NO_USE: as AS_BEFORE.
   */
-  static constexpr uchar SCAN= 1, SCAN_OPENED= 2, AHEAD= 4;
+  static constexpr uchar SCAN= 1, SCAN_OPENED= 2, AHEAD= 4, NO_USE= 8;
 
   static TABLE_cache_share *share(TABLE *table)
   { return free_half(table->s->tdc); }

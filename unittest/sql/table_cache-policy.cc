@@ -73,7 +73,9 @@ struct Core_cache
   ~Core_cache()
   {
     limit= 0;
-    while (Test_object *object= core.evict(&user, limit))
+    Core::Free_list list;
+    core.evict(&user, limit, UINT_MAX32, &list);
+    while (Test_object *object= list.pop_front())
       delete object;
     for (Test_share &share : shares)
     {

@@ -125,14 +125,26 @@ struct Fixture
     delete object;
   }
 
+  /** Evict one object, if the limit is exceeded. */
+  Test_object *evict()
+  {
+    Core::Free_list list;
+    core.evict(&user, limit, 1, &list);
+    return list.pop_front();
+  }
+
   /** Evict down to the limit, like a thread that lowers it; return how many. */
   uint trim()
   {
     uint n= 0;
-    while (Test_object *object= core.evict(&user, limit))
+    Core::Free_list list;
+    while (core.evict(&user, limit, 3, &list))
     {
-      close(object);
-      n++;
+      while (Test_object *object= list.pop_front())
+      {
+        close(object);
+        n++;
+      }
     }
     return n;
   }
@@ -514,7 +526,7 @@ static void the_victim_is_the_oldest_of_all_shards()
   for (uint i= 0; i < 40; i++)
   {
     f.limit= 39 - i;
-    Test_object *victim= f.core.evict(&f.user, f.limit);
+    Test_object *victim= f.evict();
     right&= victim && victim->number == (i < 20 ? 2 * i + 1 : 2 * (i - 20));
     f.close(victim);
   }
@@ -536,7 +548,7 @@ static void first_to_be_evicted_is_first()
   }
   ok(f.core.has_evict_first(), "one is the first to be evicted");
   f.limit= 3;
-  Test_object *victim= f.core.evict(&f.user, f.limit);
+  Test_object *victim= f.evict();
   ok(victim == object[2], "what is released as first to be evicted is");
   f.close(victim);
   ok(!f.core.has_evict_first(), "then none is");
@@ -563,7 +575,7 @@ static bool go_in_this_order(Fixture &f, const uint *order, uint n)
   for (uint i= 0; i < n; i++)
   {
     f.limit= n - 1 - i;
-    Test_object *victim= f.core.evict(&f.user, f.limit);
+    Test_object *victim= f.evict();
     right&= victim && victim->number == order[i];
     right&= !f.check();
     if (victim)
@@ -640,6 +652,31 @@ static void who_scans_does_not_count_as_a_user()
   ulonglong used= read();
   f.release(f.acquire(0), Core::EVICT_FIRST);
   ok(used && read() == used, "and its last use is that of another");
+}
+
+
+static void a_flush_changes_nothing_that_is_known_of_an_object()
+{
+  Fixture f(2, 3, 3);
+  Test_object *object[3];
+  ulonglong hits= 0, last= 0;
+  auto read= [&]() {
+    f.core.each_slot(f.shares[0]->part, [&](const Core::Slot &slot) {
+      hits= slot.hits;
+      last= slot.last_release;
+    });
+  };
+  for (uint i= 0; i < 3; i++)
+    f.release(object[i]= f.open(i));
+  read();
+  const ulonglong hits_before= hits, last_before= last;
+  Test_object *got= f.core.acquire(f.shares[0]->part, &f.user, 0);
+  f.release(got, Core::AS_BEFORE);
+  read();
+  ok(got == object[0] && hits == hits_before && last == last_before,
+     "no hit, and no later use");
+  f.limit= 2;
+  ok(f.trim() == 1 && !f.acquire(0), "it is still the first to be evicted");
 }
 
 
@@ -962,7 +999,7 @@ static void random_operations(uint shards, uint shares, ulonglong operations)
       model.limit= f.limit= random(8) ? random(300) : random(10);
       Test_object *victim;
       do
-        compare_victim(victim= f.core.evict(&f.user, f.limit));
+        compare_victim(victim= f.evict());
       while (victim && !wrong);
       done[5]++;
       scans= random(3) ? 20 : 1 + random(3);
@@ -1196,6 +1233,7 @@ int main(int argc, char **argv)
   those_first_to_be_evicted_go_in_the_order_of_release();
   what_is_opened_ahead_goes_last_opened_first();
   who_scans_does_not_count_as_a_user();
+  a_flush_changes_nothing_that_is_known_of_an_object();
   use_may_exceed_the_limit();
   a_flushed_share_keeps_nothing();
   a_new_life_of_a_share_counts_anew();
