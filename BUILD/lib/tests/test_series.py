@@ -88,7 +88,7 @@ class TopicsOfPatchSetTest(unittest.TestCase):
         """The topics of a new file, or of an edit."""
         if not name.endswith(".patch"):
             return {topics.owner(self.topics, name).name}
-        return {hunk.topic for path in self.files[name]
+        return {hunks.name_of(hunk.topic) for path in self.files[name]
                 for hunk in hunks.read_hunks(overlay.split_patch(
                     path.read_text("latin-1"))[1])}
 
