@@ -10,6 +10,8 @@ the topic that it belongs to:
     +a new line
      another one
 
+A hunk for one release series alone says so behind its topic: 'NAME only 11.8'.
+
 A hunk is located by the lines that it quotes, which must occur exactly once in
 MariaDB's file.  All hunks refer to that file as it is without the others: so
 any of them can be left out, hunks of different topics may quote the same lines,
@@ -19,7 +21,8 @@ inserts comes first.  No two hunks remove the same line.
 What follows is in three forms:
 
     Hunk   what stands in a .patch
-    Edit   lines [start, end) of MariaDB's file are replaced by new ones
+    Edit   lines [start, end) of MariaDB's file are replaced by new ones; its
+           topic is as in the hunk, with the series
     Row    a line of the result or of MariaDB's file: ' ' both have it, '-' it
            has been removed, '+' it is new; and the topic of the latter two
 
@@ -92,6 +95,17 @@ def read_hunks(difference):
     return hunks
 
 
+def name_of(topic):
+    """The topic's name, without the series."""
+    return topic.partition(" only ")[0]
+
+
+def is_for(hunk, series):
+    """Whether a hunk is for a release series; all are if that is None."""
+    only = hunk.topic.partition(" only ")[2]
+    return not only or series is None or only == series
+
+
 def old_block(hunk):
     """The lines that a hunk must find in MariaDB's file."""
     return [line[1:] for line in hunk.lines if line[0] in " -"]
@@ -106,11 +120,13 @@ def places(block, lines):
             if lines[at] == block[0] and lines[at:at + size] == block]
 
 
-def locate(hunks, lines):
-    """The edits of some hunks, in the order in which they apply."""
+def locate(hunks, lines, series=None):
+    """The edits of the hunks for a series, in the order in which they apply."""
     edits = []
     problems = []
     for number, hunk in enumerate(hunks, 1):
+        if not is_for(hunk, series):
+            continue
         found = places(old_block(hunk), lines)
         if len(found) != 1:
             problems.append(f"hunk {number} ({hunk.topic or 'no topic'}) is "
@@ -154,12 +170,12 @@ def apply_edits(edits, lines):
     return result + lines[at:]
 
 
-def apply_hunks(difference, original, topics=None):
+def apply_hunks(difference, original, topics=None, series=None):
     """The patched content; with the hunks of some topics only, if any are
     named."""
     lines = lines_of(original)
-    edits = [edit for edit in locate(read_hunks(difference), lines)
-             if topics is None or edit.topic in topics]
+    edits = [edit for edit in locate(read_hunks(difference), lines, series)
+             if topics is None or name_of(edit.topic) in topics]
     return content_of(apply_edits(edits, lines))
 
 
@@ -274,6 +290,19 @@ def write_hunks(path, edits, lines, others=()):
         out += body
         shift += size - (last - first)
     return "".join(out)
+
+
+def of_other_series(difference, series):
+    """The text of the hunks that are not for a series."""
+    result = []
+    keep = False
+    for line in lines_of(difference):
+        head = HEAD.fullmatch(line)
+        if head:
+            keep = not is_for(Hunk(head[5].strip(), []), series)
+        if keep:
+            result.append(line)
+    return "".join(result)
 
 
 def compare(old, new):

@@ -134,7 +134,7 @@ def split_patch(text):
     return text[:at.start()], text[at.start():]
 
 
-def disabled_code(difference, original):
+def disabled_code(difference, original, series):
     """A checksum of MariaDB's lines that a patch has disabled (hunks.py), None
     if there are none.
 
@@ -142,7 +142,7 @@ def disabled_code(difference, original):
     line, so it applies all the same when another release changes the rest.
     """
     lines = hunks.lines_of(original)
-    edits = hunks.locate(hunks.read_hunks(difference), lines)
+    edits = hunks.locate(hunks.read_hunks(difference), lines, series)
     found = [" " + row.text for row, replaced
              in hunks.replaced_rows(hunks.rows_of(edits, lines))
              if replaced and row.tag == " "]
@@ -169,7 +169,8 @@ def apply_patch(name, difference, original, version, only=None):
     """The patched content; with the hunks of some topics only, if any are
     named."""
     try:
-        return hunks.apply_hunks(difference, original, only)
+        return hunks.apply_hunks(difference, original, only,
+                                 series_of(version) or None)
     except hunks.HunkError as error:
         raise OverlayError(
             f"{name} does not apply to MariaDB {version}: {error}") from error
@@ -314,12 +315,15 @@ class Overlay:
 
     def refresh(self, topic=None):
         """Take edits over; 'topic' is the name of the topic of what is new."""
-        if topic and topic not in [each.name for each in self.topics]:
+        if topic and hunks.name_of(topic) not in [each.name for each
+                                                  in self.topics]:
             raise OverlayError(
                 f"there is no topic {topic}; BUILD/topics has "
                 + ", ".join(each.name for each in self.topics))
         if not self.patched.is_dir():
             raise OverlayError("there is no patched tree yet: build first")
+        if topic:
+            self.name_hunks(topic)
         wanted = self.wanted()
         version, before = self.manifest()
         if version != self.version:
@@ -384,6 +388,19 @@ class Overlay:
         for problem in self.check_topics():
             print(f"-- refresh: warning: {problem}", file=sys.stderr)
 
+    def name_hunks(self, topic):
+        """Give the name of a topic to the hunks that have none: somebody has
+        written a .patch by hand."""
+        for name, source in sorted(sources(self.top, self.series).items()):
+            if not name.endswith(".patch"):
+                continue
+            text = read(source).decode("latin-1")
+            named = re.sub(r"(?m)^(@@ -[\d,]+ \+[\d,]+ @@) *$",
+                           rf"\1 {topic}", text)
+            if named != text:
+                write(source, named.encode("latin-1"), False)
+                print(f"   named hunks of {name}")
+
     def to_be_reworded(self):
         """MariaDB's files whose patch would have other hunks if it was written
         now: they were written when there was no source of another series."""
@@ -396,12 +413,14 @@ class Overlay:
             difference = split_patch(read(source).decode("latin-1"))[1]
             lines = hunks.lines_of(read(self.stock / path))
             try:
+                mine = [hunk for hunk in hunks.read_hunks(difference)
+                        if hunks.is_for(hunk, self.series)]
                 anew = hunks.write_hunks(
-                    path, hunks.locate(hunks.read_hunks(difference), lines),
-                    lines, list(map(hunks.lines_of, originals)))
+                    path, hunks.locate(mine, lines), lines,
+                    list(map(hunks.lines_of, originals)))
             except hunks.HunkError:
                 continue                # check_sources() says so
-            if hunks.read_hunks(anew) != hunks.read_hunks(difference):
+            if hunks.read_hunks(anew) != mine:
                 yield path
 
     def sharing(self, name, path):
@@ -423,23 +442,26 @@ class Overlay:
                 print(f"   wrote {path}")
                 if topic and not any(each.has(path) for each in self.topics):
                     mine, = (each for each in self.topics
-                             if each.name == topic)
+                             if each.name == hunks.name_of(topic))
                     mine.add(path)
                     print(f"   listed it in BUILD/topics/{mine.path.name}")
             return
         target = self.source_of(path + ".patch")
         if content is None:
             raise OverlayError(f"{path}: a file of MariaDB's cannot be removed")
-        if content == original:
+        existing = read(target)
+        if content == original and not (existing and hunks.of_other_series(
+                split_patch(existing.decode("latin-1"))[1], self.series)):
             target.unlink(missing_ok=True)
             print(f"   removed {path}.patch")
             return
-        existing = read(target)
         lines = hunks.lines_of(original)
-        edits = []
+        edits, kept = [], ""
         if existing:
             header, difference = split_patch(existing.decode("latin-1"))
-            edits = hunks.locate(hunks.read_hunks(difference), lines)
+            edits = hunks.locate(hunks.read_hunks(difference), lines,
+                                 self.series)
+            kept = hunks.of_other_series(difference, self.series)
         else:
             header = (f"{LICENSE}\nDescription: TODO\n"
                       "Forwarded: no\nLast-Update: TODO\n\n")
@@ -449,16 +471,17 @@ class Overlay:
         difference = hunks.write_hunks(
             path, edits, lines,
             [hunks.lines_of(read(other.stock / path)) for other in others])
+        difference += kept
         today = datetime.date.today().isoformat()
         header = re.sub(r"(?m)^Last-Update: .*$", f"Last-Update: {today}",
                         header)
         sums = disabled_sums(header)
         header = re.sub(rf"(?m)^{DISABLED}: .*\n", "", header)
-        sums[self.series] = disabled_code(difference, original)
+        sums[self.series] = disabled_code(difference, original, self.series)
         for other in others:
             try:
-                sums[other.series] = disabled_code(difference,
-                                                   read(other.stock / path))
+                sums[other.series] = disabled_code(
+                    difference, read(other.stock / path), other.series)
             except hunks.HunkError:
                 pass            # check_sources() says so
         known = {file.stem.partition("-")[2]
@@ -562,11 +585,12 @@ class Overlay:
             return
         try:
             for number, hunk in enumerate(hunks.read_hunks(difference), 1):
-                if hunk.topic not in [each.name for each in self.topics]:
+                if hunks.name_of(hunk.topic) not in [each.name for each
+                                                     in self.topics]:
                     yield (f"{name}: hunk {number} names no topic of "
                            f"BUILD/topics: {hunk.topic!r}")
             apply_patch(name, difference, original, self.version)
-            disabled = disabled_code(difference, original)
+            disabled = disabled_code(difference, original, self.series)
         except (OverlayError, hunks.HunkError) as error:
             yield str(error)
             return

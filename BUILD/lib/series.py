@@ -83,12 +83,13 @@ class Maker:
             _, difference = overlay.split_patch(content.decode("latin-1"))
             lines = hunks.lines_of(original)
             try:
-                edits = hunks.locate(hunks.read_hunks(difference), lines)
+                edits = hunks.locate(hunks.read_hunks(difference), lines,
+                                     self.base)
             except hunks.HunkError as error:
                 problems.append(f"{name} does not apply to MariaDB "
                                 f"{self.version}: {error}")
                 continue
-            for topic in sorted({edit.topic for edit in edits}):
+            for topic in sorted({hunks.name_of(edit.topic) for edit in edits}):
                 if topic not in self.new_files:
                     problems.append(f"{name}: a hunk of {topic!r}, which is no "
                                     "topic of BUILD/topics")
@@ -103,13 +104,15 @@ class Maker:
         """MariaDB's file with the edits of some topics."""
         lines, edits = self.edited[path]
         return hunks.content_of(hunks.without_replaced(hunks.apply_edits(
-            [edit for edit in edits if edit.topic in names], lines)))
+            [edit for edit in edits if hunks.name_of(edit.topic) in names],
+            lines)))
 
     def paths_of(self, topic):
         """What a topic changes, in the source."""
         return sorted({*self.new_files[topic.name],
                        *(path for path, (_, edits) in self.edited.items()
-                         if any(edit.topic == topic.name for edit in edits))})
+                         if any(hunks.name_of(edit.topic) == topic.name
+                                for edit in edits))})
 
     def stages(self):
         """Yield (topic, {path in the source: content}) in order, with all files
@@ -216,7 +219,10 @@ class Maker:
                 "--no-renames", "--full-index", "--output-directory",
                 str(made), f"series~{len(stages)}..series")
             names = []
+            git("checkout", "-q", f"series~{len(stages)}")
             for patch, (topic, _) in zip(sorted(made.iterdir()), stages):
+                if topic.number < topics.ALONE:
+                    git("apply", "--check", str(patch))
                 names.append(patch_name(topic))
                 patch.rename(made / names[-1])
             (made / "series").write_text("".join(f"{name}\n"

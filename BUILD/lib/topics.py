@@ -19,6 +19,9 @@ files of the topic:
       mysql-test/suite/table_cache/*/new_*
 
 Paths are those of MariaDB's tree; * stands for any characters but a slash.
+Topics below ALONE are MariaDB's own errors and weaknesses: the patch of each
+applies to MariaDB's source without the others.
+
 Each new file of the patch set belongs to exactly one topic.  An edit of a file
 of MariaDB's is a hunk of FILE.patch, which names its topic behind the second
 @@ of its first line (hunks.py).
@@ -27,6 +30,7 @@ of MariaDB's is a hunk of FILE.patch, which names its topic behind the second
 import pathlib
 import re
 
+ALONE = 30                      # topics of lower numbers need no other one
 NAME = re.compile(r"(\d\d)-([a-z][a-z0-9-]*)$")
 
 

@@ -301,6 +301,17 @@ class OverlayTest(TreesTest):
                       (self.top / "BUILD/topics/20-second").read_text())
         self.assertEqual(self.problems(), "")
 
+    def test_refresh_names_hunks_that_have_no_topic(self):
+        patch = self.top / "sql/a.cc.patch"
+        text = self.patch(STOCK + "more\n")
+        self.put(patch, HEADER + text.replace(" first\n", "\n"))
+        self.apply()
+        self.run_overlay("refresh")
+        self.assertNotIn("@@ second\n", patch.read_text())
+        self.run_overlay("refresh", topic="second")
+        self.assertIn("@@ second\n", patch.read_text())
+        self.assertIn("+more\n", patch.read_text())
+
     def test_check_finds_what_has_no_topic(self):
         text = self.patch(STOCK + "more\n")
         self.put(self.top / "sql/a.cc.patch",
@@ -409,6 +420,30 @@ class SeriesTest(TreesTest):
         self.assertIn("warning: 11.8: sql/a.cc.patch does not apply",
                       self.refresh())
         self.assertIn("line 21, mine\n", self.applied("10.11"))
+
+    def test_hunk_of_one_series(self):
+        self.edit(("line 30\n", "line thirty\n"))
+        self.refresh()
+        self.edit(("line 21\n", "line 21, mine\n"))
+        with (contextlib.redirect_stdout(io.StringIO()),
+              contextlib.redirect_stderr(io.StringIO())):
+            self.target().refresh("second only 10.11")
+        patch = self.top / "sql/a.cc.patch"
+        self.assertIn("@@ second only 10.11\n", patch.read_text())
+        patch.write_text(patch.read_text().replace("TODO", "x"))
+        self.assertEqual(list(self.target().check()), [])
+        self.assertIn("line 21, mine\n", self.applied("10.11"))
+        self.assertIn("line 21, wrapped\n", self.applied("11.8"))
+        self.assertIn("line thirty\n", self.applied("11.8"))
+        # A refresh of the other series keeps it
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.target("11.8").apply(False)
+            source = self.out / "11.8/patched/source/sql/a.cc"
+            source.write_text(source.read_text() + "more\n")
+            self.target("11.8").refresh("first")
+        self.assertIn("line 21, mine\n", self.applied("10.11"))
+        self.assertIn("more\n", self.applied("10.11"))
+        self.assertEqual(list(self.target().check()), [])
 
     def test_refresh_writes_to_the_file_of_the_series(self):
         text = difference("sql/a.cc", STOCK, STOCK + "more\n")

@@ -14,6 +14,7 @@ sys.path.insert(0, str(TOP / "BUILD/lib"))
 import hunks  # noqa: E402
 import overlay  # noqa: E402
 import series  # noqa: E402
+import series_test  # noqa: E402
 import topics  # noqa: E402
 
 LICENSE = overlay.LICENSE
@@ -88,7 +89,7 @@ class TopicsOfPatchSetTest(unittest.TestCase):
         """The topics of a new file, or of an edit."""
         if not name.endswith(".patch"):
             return {topics.owner(self.topics, name).name}
-        return {hunk.topic for path in self.files[name]
+        return {hunks.name_of(hunk.topic) for path in self.files[name]
                 for hunk in hunks.read_hunks(overlay.split_patch(
                     path.read_text("latin-1"))[1])}
 
@@ -119,7 +120,8 @@ class TopicsOfPatchSetTest(unittest.TestCase):
             self.assertLessEqual(self.owners(path + ".patch"), allowed)
 
     def test_errors_of_mariadb_come_first(self):
-        alone = [topic.name for topic in self.topics if topic.number < 30]
+        alone = [topic.name for topic in self.topics
+                 if topic.number < topics.ALONE]
         self.assertEqual(sorted(alone), sorted(ALONE))
 
     def test_a_test_and_its_result_have_the_same_topic(self):
@@ -205,8 +207,8 @@ class SeriesTest(unittest.TestCase):
         self.put(self.trees / "stock/version", "1:10.11.99\n")
         self.put(self.trees / "stock/source/sql/a.cc", "".join(self.STOCK))
         self.put(self.top / "sql/b.cc", "int b;\n")
-        for number, name, files in ((10, "one", ""), (20, "two", "  sql/b.cc\n"),
-                                    (30, "three", ""), (40, "other", "")):
+        for number, name, files in ((10, "one", ""), (31, "two", "  sql/b.cc\n"),
+                                    (32, "three", ""), (40, "other", "")):
             self.put(self.top / f"BUILD/topics/{number}-{name}",
                      f"{LICENSE}\n\nSubject {name}\n\nText.\n\nFiles:\n{files}")
         self.put(self.top / "sql/a.cc.patch",
@@ -245,6 +247,14 @@ class SeriesTest(unittest.TestCase):
     def test_series_is_the_same_each_time(self):
         self.assertEqual(self.make(), self.make())
 
+    def test_error_of_mariadb_must_apply_alone(self):
+        """The patch of the second topic has a line of the first's."""
+        self.make()
+        (self.top / "BUILD/topics/31-two").rename(
+            self.top / "BUILD/topics/20-two")
+        with self.assertRaisesRegex(series.SeriesError, "apply --check"):
+            self.make()
+
     def test_hunk_without_a_topic_is_an_error(self):
         patch = self.top / "sql/a.cc.patch"
         patch.write_text(patch.read_text().replace("@@ two\n", "@@\n"))
@@ -260,6 +270,25 @@ class SeriesTest(unittest.TestCase):
             (directory / "0001-of-debian.patch").touch()
             self.assertEqual(series.files_of_others(directory),
                              ["0001-of-debian.patch"])
+
+
+class StagesTest(unittest.TestCase):
+    def test_tests_are_found_by_their_files(self):
+        mtr, unit = series_test.tests_of((
+            "mysql-test/suite/table_cache/t/tc_ddl.test",
+            "mysql-test/suite/table_cache/r/tc_ddl.result",
+            "mysql-test/suite/sys_vars/t/host_cache_size_auto-master.opt",
+            "mysql-test/main/status.result",
+            "mysql-test/suite/table_cache/include/tc_use.inc",
+            "plugin/table_cache_info/mysql-test/table_cache_info/t/counts.opt",
+            "plugin/table_cache_dump/mysql-test/table_cache_dump/suite.opt",
+            "storage/innobase/unittest/innodb_latch-t.cc",
+            "unittest/mysys/open_index-t.c", "sql/table_cache.cc"))
+        self.assertEqual(mtr, {"table_cache.tc_ddl", "main.status",
+                               "sys_vars.host_cache_size_auto",
+                               "table_cache_info.counts",
+                               "table_cache_dump.suite"})
+        self.assertEqual(unit, {"innodb_latch", "open_index"})
 
 
 if __name__ == "__main__":
