@@ -265,7 +265,7 @@ def write_hunks(path, edits, lines, others=()):
                                      files)
         before = groups[-1] if groups else None
         if (before and before[0][0].topic == group[0].topic
-                and first <= before[2]):
+                and first < before[2]):
             groups.pop()
             pending.insert(0, before[0] + group)
         else:

@@ -44,8 +44,8 @@ How a file is synced for closing
    Otherwise NEEDS_FSYNC stays on, and the sync was for nothing.
 
 The count is needed where another thread turns CLOSING on again after a writer:
-fil_space_t::reopen_all() on 11.8.  By contrast, fil_space_t::flush_low() turns
-NEEDS_FSYNC off whatever has been written during its sync.
+fil_space_t::reopen_all() on 11.8.  fil_space_t::flush_low() turns NEEDS_FSYNC off
+before its sync, so that a thread that writes meanwhile turns it on again.
 
 Three cases need more than that:
 

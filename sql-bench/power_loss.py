@@ -1,0 +1,280 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""
+What InnoDB's checkpoint passes has to survive a power loss.
+
+A server runs with unsynced_writes.c, which holds single calls of the server until a
+certain state is reached. After a checkpoint the server is killed, the files lose each write
+that was not synced, and the server recovers. Each case ends in the same check: a committed
+change of two pages is there, and CHECK TABLE is content.
+
+order   A page is written while the page cleaner is between syncing the files and reading
+        the LSN for the checkpoint, where it waits for log_sys.latch: RENAME TABLE has that
+        while it writes the log.
+mark    A page is written while its file is being synced, and the next checkpoint has to
+        sync the file again.
+
+Exit status 0 means that all was well.
+"""
+
+import argparse
+import os
+import pathlib
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.dont_write_bytecode = True
+from benchlib import wire                                      # noqa: E402
+from benchlib.servers import BenchError, Server                # noqa: E402
+
+RECORD = struct.Struct("<c7xQQQII")
+ROOT, SECOND = 3 * 16384, 4 * 16384     # of the primary key, of the other index
+SECONDS = 30
+DATABASE = "powerloss"
+
+
+class Disk:
+    """The directory of unsynced_writes.c."""
+
+    def __init__(self, path):
+        self.path = path
+        path.mkdir()
+
+    def hold(self, call):
+        (self.path / f"hold.{call}").touch()
+
+    def let_go(self, call):
+        (self.path / f"hold.{call}").unlink()
+
+    def events(self):
+        lines = (self.path / "events").read_text().splitlines()
+        return [line.split() for line in lines]
+
+    def mark(self):
+        return len(self.events())
+
+    def wait(self, since, what, name, *offsets):
+        """Wait for an event after the first `since` ones; the thread that did it."""
+        end = time.monotonic() + SECONDS
+        while time.monotonic() < end:
+            for event in self.events()[since:]:
+                if event[:2] == [what, name] and \
+                        (not offsets or int(event[2]) in offsets):
+                    return int(event[3])
+            time.sleep(0.002)
+        raise BenchError(f"no {what} of {name} in {SECONDS} seconds")
+
+    def happened(self, since, what, name, *offsets):
+        return any(event[:2] == [what, name] and int(event[2]) in offsets
+                   for event in self.events()[since:])
+
+    def lose_unsynced(self):
+        """Take back the writes that no sync covers; return them, (name, offset)."""
+        data = (self.path / "journal").read_bytes()
+        place, writes, ended, synced = 0, [], {}, {}
+        while place + RECORD.size <= len(data):
+            kind, number, end, offset, length, name = RECORD.unpack_from(data, place)
+            place += RECORD.size
+            path = data[place:place + name].decode()
+            old = data[place + name:place + name + length]
+            place += name + length
+            if kind == b"W":
+                writes.append((number, path, offset, old))
+            elif kind == b"E":
+                ended[number] = end
+            else:
+                synced[path] = max(number, synced.get(path, 0))
+        lost = []
+        for number, path, offset, old in reversed(writes):
+            if ended.get(number, 1 << 62) < synced.get(path, 0) or \
+                    not os.path.exists(path):
+                continue
+            with open(path, "r+b") as file:
+                file.seek(offset)
+                file.write(old)
+            lost.append((os.path.basename(path), offset))
+        return lost
+
+
+def wait_asleep(process, thread):
+    """Wait until a thread waits for a mutex or a latch."""
+    end = time.monotonic() + SECONDS
+    seen = 0
+    while seen < 20:
+        if time.monotonic() > end:
+            raise BenchError("the page cleaner does not wait")
+        call = pathlib.Path(f"/proc/{process}/task/{thread}/syscall").read_text()
+        seen = seen + 1 if call.split()[0] == "202" else 0      # futex
+        time.sleep(0.005)
+
+
+def in_background(server, statement):
+    thread = threading.Thread(
+        target=lambda: subprocess.run(server.client(DATABASE), input=statement, text=True,
+                                      stdout=subprocess.DEVNULL,
+                                      stderr=subprocess.DEVNULL, check=False),
+        daemon=True)
+    thread.start()
+    return thread
+
+
+def change_and_hold(connection, disk, *calls):
+    """Commit a change of both pages of t, and of two other tables, and have the page
+    cleaner write them, but for what is held."""
+    connection.query("SET GLOBAL innodb_log_checkpoint_now = 1")
+    for call in calls:
+        disk.hold(call)
+    connection.query("UPDATE t SET b = 2")
+    connection.query("UPDATE other SET b = 2")
+    connection.query("UPDATE late SET b = 2")
+    since = disk.mark()
+    connection.query("SET GLOBAL innodb_max_dirty_pages_pct = 0")
+    return since
+
+
+def case_order(server, connection, disk):
+    since = change_and_hold(connection, disk, "write.t.ibd", "synced.other.ibd")
+    disk.wait(since, "held-write", "t.ibd", ROOT)
+    connection.query("SET GLOBAL innodb_max_dirty_pages_pct = 90")
+    cleaner = disk.wait(since, "held-synced", "other.ibd")
+
+    # The page cleaner syncs files. RENAME has the latch when it gets to the LSN
+    disk.hold("write.ib_logfile0")
+    in_background(server, "RENAME TABLE away TO gone")
+    disk.wait(since, "held-write", "ib_logfile0")
+    disk.let_go("synced.other.ibd")
+    wait_asleep(server.process.pid, cleaner)
+
+    # The files are synced. Now the page is written, and the doublewrite buffer has not
+    # synced it yet
+    disk.hold("sync.t.ibd")
+    disk.let_go("write.t.ibd")
+    disk.wait(since, "write", "t.ibd", ROOT)
+    time.sleep(0.2)                     # until the page is clean
+    since = disk.mark()
+    disk.let_go("write.ib_logfile0")
+    wait_for_checkpoint(disk, since)
+
+
+def case_mark(server, connection, disk):
+    since = change_and_hold(connection, disk, f"write.t.ibd.{ROOT}", "write.late.ibd",
+                            "synced.t.ibd")
+    disk.wait(since, "held-write", "t.ibd", ROOT)
+    disk.wait(since, "held-write", "late.ibd")
+    disk.wait(since, "write", "t.ibd", SECOND)
+    connection.query("SET GLOBAL innodb_max_dirty_pages_pct = 90")
+    disk.wait(since, "held-synced", "t.ibd")
+
+    # The file is synced, but the page cleaner does not know yet.  The last write of the
+    # doublewrite batch is late, so the buffer does not sync now
+    disk.let_go(f"write.t.ibd.{ROOT}")
+    disk.wait(since, "write", "t.ibd", ROOT)
+    time.sleep(0.2)
+    disk.let_go("synced.t.ibd")
+    time.sleep(0.2)
+    disk.let_go("write.late.ibd")
+    since = disk.mark()
+    connection.query("UPDATE other SET b = 3")
+    connection.query("SET GLOBAL innodb_log_checkpoint_now = 1")
+    wait_for_checkpoint(disk, since)
+
+
+def wait_for_checkpoint(disk, since):
+    """Wait until a checkpoint is durable, or for two seconds."""
+    end = time.monotonic() + 2
+    while time.monotonic() < end:
+        events = disk.events()[since:]
+        for number, event in enumerate(events):
+            if event[:2] == ["write", "ib_logfile0"] and int(event[2]) < 12288 and \
+                    any(later[:2] == ["sync", "ib_logfile0"]
+                        for later in events[number:]):
+                return
+        time.sleep(0.002)
+
+
+CASES = {"order": case_order, "mark": case_mark}
+
+
+def try_case(name, tree, build, directory, options):
+    """Return what is wrong."""
+    disk = Disk(directory / "disk")
+    layer = directory / "unsynced_writes.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", str(layer),
+                    str(pathlib.Path(__file__).parent / "unsynced_writes.c")],
+                   check=True)
+    server = Server(tree, directory / "data", options, build=build)
+    with server:
+        server.sql(f"CREATE DATABASE {DATABASE}")
+        for table in ("t", "other", "late", "away"):
+            server.sql(f"CREATE TABLE {table} (a INT PRIMARY KEY, b INT, c INT, KEY(b)) "
+                       f"ENGINE=InnoDB; INSERT INTO {table} VALUES (1, 1, 1);", DATABASE)
+
+    server.environment = {"LD_PRELOAD": str(layer), "UNSYNCED_DIR": str(disk.path)}
+    server.start()
+    try:
+        connection = wire.Connection(server.socket, DATABASE, user="root")
+        connection.query("SELECT * FROM t, other, late, away")
+        CASES[name](server, connection, disk)
+    finally:
+        server.kill()
+    lost = disk.lose_unsynced()
+    print(f"{name}: lost writes: "
+          f"{', '.join(f'{file} {offset}' for file, offset in lost) or 'none'}")
+
+    problems = []
+    server.environment = {}
+    with server:
+        rows = server.sql("SELECT b FROM t FORCE INDEX (PRIMARY);"
+                          "SELECT b FROM t FORCE INDEX (b);", DATABASE)
+        if rows != [["2"], ["2"]]:
+            problems.append("after the recovery, t has b = "
+                            f"{rows[:1]} in the clustered index and {rows[1:]} in the "
+                            "other one; 2 was committed")
+        for row in server.sql("CHECK TABLE t EXTENDED", DATABASE):
+            if row[-1] != "OK":
+                problems.append(f"CHECK TABLE: {' '.join(row)}")
+    return problems
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("tree", type=pathlib.Path,
+                        help="directory with source/ and the builds, as in "
+                        "out/10.11/patched")
+    parser.add_argument("cases", nargs="*", metavar="CASE",
+                        help=f"{' or '.join(CASES)} (default: each)")
+    parser.add_argument("--type", default="release")
+    parser.add_argument("--flush-method", default="O_DIRECT")
+    parser.add_argument("--no-doublewrite", action="store_true")
+    parser.add_argument("--keep", action="store_true", help="keep the data directory")
+    args = parser.parse_args()
+    options = ["--innodb-use-native-aio=0", "--innodb-max-dirty-pages-pct-lwm=0",
+               "--innodb-max-dirty-pages-pct=90", "--innodb-fast-shutdown=1",
+               f"--innodb-flush-method={args.flush_method}",
+               f"--innodb-doublewrite={0 if args.no_doublewrite else 1}",
+               "--innodb-stats-persistent=0", "--innodb-stats-auto-recalc=0",
+               "--innodb-buffer-pool-dump-at-shutdown=0",
+               "--innodb-buffer-pool-load-at-startup=0"]
+    wrong = False
+    for name in args.cases or CASES:
+        directory = pathlib.Path(tempfile.mkdtemp(prefix="power-loss-"))
+        try:
+            problems = try_case(name, args.tree, args.type, directory, options)
+        finally:
+            if not args.keep:
+                shutil.rmtree(directory, ignore_errors=True)
+        print(f"{name}: {'; '.join(problems) or 'ok'}")
+        wrong |= bool(problems)
+    return int(wrong)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except BenchError as error:
+        sys.exit(f"power_loss.py: {error}")

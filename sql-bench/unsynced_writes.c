@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/*
+  A disk that forgets what was not synced.
+
+  LD_PRELOAD this into a server. It keeps a journal of InnoDB's writes, from which
+  power_loss.py takes back, after kill -9, each write that no fsync() covers: the files are
+  then as a power loss may leave them. A sync covers the writes that had ended when
+  it began. Creating, renaming, extending and deleting a file last at once.
+
+  UNSYNCED_DIR names a directory with
+
+  journal       what the writes replaced, and the syncs (struct record)
+  events        a line for each call, to be read by people and programs:
+                WHAT FILE OFFSET THREAD
+  hold.WHAT.FILE, hold.WHAT.FILE.OFFSET
+                a call waits while this file exists; WHAT is write or sync, before it
+                does anything, or synced, when a sync is done
+
+  Only pwrite(), fsync() and fdatasync() are known here, so the server needs
+  innodb_use_native_aio=0.
+*/
+
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* Followed by the file's path, and by what a write replaced */
+struct record
+{
+  char type;                    /* 'W' a write begins, 'E' it has ended, 'S' sync */
+  uint64_t number;              /* of the write; when the sync began */
+  uint64_t ended;               /* when the write ended */
+  uint64_t offset;
+  uint32_t length, path_length;
+};
+
+static const char *directory;
+static int journal= -1, events= -1;
+/* Makes the journal's records whole, and orders them */
+static pthread_mutex_t mutex= PTHREAD_MUTEX_INITIALIZER;
+static uint64_t now;            /* protected by mutex */
+
+static ssize_t (*next_pwrite)(int, const void *, size_t, off_t);
+static int (*next_fsync)(int), (*next_fdatasync)(int);
+
+static int open_file(const char *name)
+{
+  char path[4096];
+  snprintf(path, sizeof path, "%s/%s", directory, name);
+  return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+}
+
+static void die(const char *what)
+{
+  perror(what);
+  abort();
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+  next_pwrite= (ssize_t (*)(int, const void *, size_t, off_t))
+    dlsym(RTLD_NEXT, "pwrite64");
+  next_fsync= (int (*)(int)) dlsym(RTLD_NEXT, "fsync");
+  next_fdatasync= (int (*)(int)) dlsym(RTLD_NEXT, "fdatasync");
+  directory= getenv("UNSYNCED_DIR");
+  if (!directory)
+    return;
+  if ((journal= open_file("journal")) < 0 || (events= open_file("events")) < 0)
+    die(directory);
+}
+
+static const char *base_name(const char *path)
+{
+  const char *slash= strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+/* Whether the file is one of InnoDB's; its path */
+static int is_watched(int fd, char *path, size_t size)
+{
+  char link[64];
+  ssize_t length;
+  const char *name;
+  if (!directory)
+    return 0;
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  if ((length= readlink(link, path, size - 1)) <= 0)
+    return 0;
+  path[length]= 0;
+  name= base_name(path);
+  return !strncmp(name, "ibdata", 6) || !strncmp(name, "ib_logfile", 10) ||
+    !strncmp(name, "undo", 4) ||
+    (length > 4 && !strcmp(path + length - 4, ".ibd"));
+}
+
+static void event(const char *what, const char *path, off_t offset)
+{
+  char line[512];
+  int length= snprintf(line, sizeof line, "%s %s %lld %ld\n", what,
+                       base_name(path), (long long) offset,
+                       (long) syscall(SYS_gettid));
+  if (write(events, line, length) != length)
+    die("events");
+}
+
+static void hold(const char *what, const char *path, off_t offset)
+{
+  char all[4096], one[4200];
+  int is_held= 0;
+  snprintf(all, sizeof all, "%s/hold.%s.%s", directory, what, base_name(path));
+  snprintf(one, sizeof one, "%s.%lld", all, (long long) offset);
+  while (!access(all, F_OK) || !access(one, F_OK))
+  {
+    if (!is_held++)
+    {
+      char held[64];
+      snprintf(held, sizeof held, "held-%s", what);
+      event(held, path, offset);
+    }
+    usleep(1000);
+  }
+}
+
+static void note(const struct record *record, const char *path, const void *data)
+{
+  struct iovec parts[3]= {{(void*) record, sizeof *record},
+                          {(void*) path, record->path_length},
+                          {(void*) data, record->length}};
+  ssize_t length= (ssize_t) (sizeof *record + record->path_length +
+                             record->length);
+  if (writev(journal, parts, 3) != length)
+    die("journal");
+}
+
+static uint64_t count(void)
+{
+  uint64_t number;
+  pthread_mutex_lock(&mutex);
+  number= ++now;
+  pthread_mutex_unlock(&mutex);
+  return number;
+}
+
+ssize_t pwrite(int fd, const void *buffer, size_t size, off_t offset)
+{
+  char path[4096];
+  struct record record= {'W', 0, 0, (uint64_t) offset, (uint32_t) size, 0};
+  void *old;
+  ssize_t result, length;
+
+  if (!is_watched(fd, path, sizeof path))
+    return next_pwrite(fd, buffer, size, offset);
+  hold("write", path, offset);
+
+  /* Aligned for O_DIRECT. What the file does not have yet will be zero. */
+  if (posix_memalign(&old, 4096, size))
+    die("memory");
+  length= pread(fd, old, size, offset);
+  if (length < 0)
+    die("read before write");
+  memset((char*) old + length, 0, size - (size_t) length);
+
+  record.path_length= (uint32_t) strlen(path);
+  pthread_mutex_lock(&mutex);
+  record.number= ++now;
+  note(&record, path, old);
+  pthread_mutex_unlock(&mutex);
+  free(old);
+
+  result= next_pwrite(fd, buffer, size, offset);
+
+  record.type= 'E';
+  record.length= 0;
+  pthread_mutex_lock(&mutex);
+  record.ended= ++now;
+  note(&record, path, "");
+  pthread_mutex_unlock(&mutex);
+  event("write", path, offset);
+  return result;
+}
+
+ssize_t pwrite64(int fd, const void *buffer, size_t size, off_t offset)
+  __attribute__((alias("pwrite")));
+
+static int sync_file(int fd, int (*next)(int))
+{
+  char path[4096];
+  struct record record= {'S', 0, 0, 0, 0, 0};
+  int result;
+
+  if (!is_watched(fd, path, sizeof path))
+    return next(fd);
+  hold("sync", path, 0);
+  record.path_length= (uint32_t) strlen(path);
+  record.number= count();
+  result= next(fd);
+  if (!result)
+  {
+    pthread_mutex_lock(&mutex);
+    note(&record, path, "");
+    pthread_mutex_unlock(&mutex);
+  }
+  event("sync", path, 0);
+  hold("synced", path, 0);
+  return result;
+}
+
+int fsync(int fd)
+{
+  return sync_file(fd, next_fsync);
+}
+
+int fdatasync(int fd)
+{
+  return sync_file(fd, next_fdatasync);
+}
