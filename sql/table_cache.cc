@@ -28,7 +28,8 @@
      (Table_cache_core::release()).
   3. A TABLE that is evicted gets the evicting thread as its user when it leaves
      the free half. That thread outlives the TABLE, since it waits for the
-     detector before it unlinks the TABLE.
+     detector before it unlinks the TABLE. At shutdown the thread has no THD, and
+     nobody waits for a flush.
 
   A thread holds no mutex while it closes TABLEs.
 */
@@ -191,8 +192,8 @@ void tc_purge()
   for it. At shutdown there is no THD.
 
   Threads that open tables need the mutex of the order as well, so this takes
-  several TABLEs each time that it has got it. Somebody who waits for one of
-  them waits for less than a millisecond.
+  several TABLEs each time that it has got it. A thread that flushes one of them
+  waits until they are closed.
 */
 
 void tc_trim()

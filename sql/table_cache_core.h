@@ -35,10 +35,16 @@
 
   1. An object that is used leaves the order. Its next release() links it again.
   2. An object that was released again since gets its new place in the order.
-  3. Otherwise it is the object that was released longest ago on the whole
+  3. An object that is not due yet falls by a level of the order.
+  4. Otherwise it is the object that was released longest ago on the whole
      server.
 
-  A thread pays for steps 1 and 2 at most once for each release.
+  Step 1 happens at most once for each release, step 2 too, and step 3 a few
+  times for each object that is evicted. So the steps of an eviction are
+  constant on average, but after a long time with hits only, the first eviction
+  would meet all objects. After ENOUGH of them it takes the one that was
+  released longest ago of those that it has met. In a cache of no more than
+  ENOUGH objects the order is always exact.
 
   Objects are evicted in this order, by what the thread that releases them says:
 
@@ -61,6 +67,7 @@
 #include "table_cache_order.h"
 #include "table_cache_slot.h"
 #include <aligned.h>
+#include <initializer_list>
 #include <new>
 
 /**
@@ -121,6 +128,8 @@ private:
   static constexpr uchar LINKED= 1, LINKED_FIRST= 2;
   /** How many objects a thread meets before it lets others take order_mutex. */
   static constexpr uint SLICE= 128;
+  /** How many objects a thread meets before it takes the oldest of these. */
+  static constexpr uint ENOUGH= 2048;
 
   /** The slots of a share's places are in a cache line each. */
   struct alignas(CPU_LEVEL1_DCACHE_LINESIZE) Lone_slot: public Slot {};
@@ -165,10 +174,11 @@ private:
     Table_cache_state &state= A::state(object);
     for (;;)
     {
-      const uint place= state.place.load(std::memory_order_acquire);
+      const uint place= state.place.load(std::memory_order_relaxed);
       Slot *slot= A::share(object)->slot(place);
       lock(slot);
-      if (likely(place == state.place.load(std::memory_order_relaxed)))
+      /* The place may have come back to this one, under another lock. */
+      if (likely(place == state.place.load(std::memory_order_acquire)))
         return slot;
       slot->lock.unlock();
     }
@@ -212,8 +222,6 @@ private:
         slot= mine;
       else
         aligned_free(memory);
-      /* Either purge() finds the slot, or a release to it sees the mark. */
-      share->hints.fetch_or(0);
     }
     return slot;
   }
@@ -266,7 +274,7 @@ private:
                                            uses, slot))
           {
             if (own && place && place != own)
-              remote.fetch_add(1, std::memory_order_relaxed);
+              remote.fetch_add(uses, std::memory_order_relaxed);
             return object;
           }
           hints&= ~Share::bit(place);
@@ -324,27 +332,38 @@ private:
   /**
     Meet objects until one is the object to evict; see the @file comment.
 
-    @param[in,out] budget  how many objects to meet
-    @return the object, taken; NULL if no object is free, or budget is 0
+    @param[in,out] met  how many objects have been met. At each multiple of
+                        SLICE this stops
+    @return the object, taken; NULL if no object is free, or this has stopped
   */
-  Object *next_victim(User *user, uint *budget)
+  Object *next_victim(User *user, uint *met)
   {
-    for (; *budget; --*budget)
+    do
     {
       ulonglong kind;
       Object *object;
+      bool enough= false;
       if (unlikely((object= first.next()) != NULL))
         kind= EVICT_FIRST_KIND;
       else if (unlikely((object= ahead.front()) != NULL))
         kind= OLDEST_KIND;
+      else if (unlikely(*met >= ENOUGH) &&
+               (object= used.least_of_returned()) != NULL)
+      {
+        kind= NEWEST_KIND;
+        enough= true;
+      }
       else if ((object= used.next()))
         kind= NEWEST_KIND;
       else
+      {
+        *met= SLICE - 1;
         return NULL;
+      }
       Slot *slot= lock_slot_of(object);
       const bool is_free= A::state(object).free;
       const ulonglong stamp= is_free ? A::stamp(object) : 0;
-      const bool victim= is_free && is_due(stamp, kind);
+      const bool victim= is_free && (enough || is_due(stamp, kind));
       if (victim)
       {
         take(object, slot, user);
@@ -357,13 +376,15 @@ private:
       slot->lock.unlock();
       if (victim)
         return object;
-    }
+    } while (++*met % SLICE);
     return NULL;
   }
 
   /**
     Evict one object if the limit is exceeded. May unlock order_mutex and lock
     it again.
+
+    @param[in,out] met  see next_victim(); 0 at first
 
     After the last thread that exceeded the limit has called this,
 
@@ -372,19 +393,19 @@ private:
     because if it finds none, then all objects have left the order, and
     release_slowly(), which brings them back, calls this.
   */
-  template <class Limit> Object *evict_over(const Limit &limit, User *user)
+  template <class Limit>
+  Object *evict_over(const Limit &limit, User *user, uint *met)
   {
     while (unlikely(count.load(std::memory_order_relaxed) > limit))
     {
-      uint budget= SLICE;
-      if (Object *object= next_victim(user, &budget))
+      if (Object *object= next_victim(user, met))
       {
         uncount(object);
         evicted.store(evicted.load(std::memory_order_relaxed) + 1,
                       std::memory_order_relaxed);
         return object;
       }
-      if (budget)
+      if (*met % SLICE)
         return NULL;
       mysql_mutex_unlock(&order_mutex);
       mysql_mutex_lock(&order_mutex);
@@ -398,6 +419,7 @@ private:
                           const Mark &flushed, const Limit &limit)
   {
     User *user= A::user(object);
+    uint met= 0;
     mysql_mutex_lock(&order_mutex);
     Slot *slot= lock_slot_of(object);
     const bool to_be_closed= flushed;
@@ -412,7 +434,7 @@ private:
         slot->last_release.store(stamp & ~KIND, std::memory_order_relaxed);
     }
     slot->lock.unlock();
-    Object *victim= to_be_closed ? NULL : evict_over(limit, user);
+    Object *victim= to_be_closed ? NULL : evict_over(limit, user, &met);
     mysql_mutex_unlock(&order_mutex);
     return to_be_closed ? Released{ object, false } :
                           Released{ victim, victim != NULL };
@@ -547,7 +569,8 @@ public:
                 std::memory_order_relaxed);
     A::share(object)->objects.fetch_add(1, std::memory_order_relaxed);
     link(object, NEWEST_KIND | now);
-    Object *victim= evict_over(limit, A::user(object));
+    uint met= 0;
+    Object *victim= evict_over(limit, A::user(object), &met);
     mysql_mutex_unlock(&order_mutex);
     return victim;
   }
@@ -622,27 +645,28 @@ public:
     Share *share= A::share(object);
     Table_cache_state &state= A::state(object);
     DBUG_ASSERT(!(now & KIND));
-    const uint own= own_place(share);
-    Slot *slot= likely(own == state.place.load(std::memory_order_relaxed)) ?
-                share->slot(own) : move(object, share, own);
-    if (likely(order == NEWEST))
+    const uint place= state.place.load(std::memory_order_relaxed);
+    const uint own= unlikely(order == AS_BEFORE) ? place : own_place(share);
+    Slot *slot= likely(own == place) ? share->slot(own) :
+                                       move(object, share, own);
+    const ulonglong stamp= likely(order == NEWEST) ? now | NEWEST_KIND :
+                           order == OLDEST ? now | OLDEST_KIND :
+                           order == AS_BEFORE ? A::stamp(object) : now;
+    if (likely(order == NEWEST || order == AS_BEFORE))
     {
-      now|= NEWEST_KIND;
+      /* Where the object is linked, if it is, is not after its stamp. */
       lock(slot);
       if (likely(state.linked && !flushed))
       {
-        put(object, slot, now);
-        slot->last_release.store(now & ~KIND, std::memory_order_relaxed);
+        put(object, slot, stamp);
+        if (likely(order == NEWEST))
+          slot->last_release.store(now, std::memory_order_relaxed);
         slot->lock.unlock();
         return Released{ NULL, false };
       }
       slot->lock.unlock();
     }
-    else if (order == AS_BEFORE)
-      now= A::stamp(object);
-    else
-      now|= order == OLDEST ? OLDEST_KIND : EVICT_FIRST_KIND;
-    return release_slowly(object, now, order, flushed, limit);
+    return release_slowly(object, stamp, order, flushed, limit);
   }
 
   /**
@@ -657,9 +681,10 @@ public:
   template <class Limit>
   uint evict(User *user, const Limit &limit, uint most, Free_list *out)
   {
-    uint n= 0;
+    uint n= 0, met= 0;
     mysql_mutex_lock(&order_mutex);
-    for (Object *object; n < most && (object= evict_over(limit, user)); n++)
+    for (Object *object;
+         n < most && (object= evict_over(limit, user, &met)); n++)
       out->push_front(object);
     mysql_mutex_unlock(&order_mutex);
     return n;
@@ -674,11 +699,20 @@ public:
   */
   void purge(Share *share, bool flushed, Free_list *out)
   {
-    const ulonglong hints= share->hints.fetch_or(0);
+    const ulonglong hints= flushed ? ~0ULL : share->hints.fetch_or(0);
     for (uint place= 0; place <= n_shards; place++)
     {
-      Slot *slot= share->slot(place);
-      if (!slot || !(flushed || hints & Share::bit(place)))
+      if (!(hints & Share::bit(place)))
+        continue;
+      /*
+        With this exchange, make_slot() either comes before, and its slot is
+        found, or after it, and whoever releases to the slot sees the mark.
+      */
+      Slot *slot= NULL;
+      if (!place ||
+          !share->slots[place - 1].compare_exchange_strong(slot, NULL))
+        slot= share->slot(place);
+      if (!slot)
         continue;
       lock(slot);
       while (Object *object= slot->free.front())

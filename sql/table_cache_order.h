@@ -36,6 +36,7 @@
 */
 
 #include "my_global.h"
+#include "my_bit.h"
 #include "sql_plist.h"
 
 template <class Object, class Links> class Table_cache_order
@@ -103,6 +104,25 @@ public:
       if (level)
         least= least >> level * BITS << level * BITS;
     }
+  }
+
+  /**
+    Of the objects that next() has returned and that were inserted again, one
+    that is among those with the least keys; NULL if there is none.
+  */
+  Object *least_of_returned()
+  {
+    for (uint at= 0; at < level; at++)
+    {
+      while (filled[at])
+      {
+        const uint first= my_find_first_bit(filled[at]);
+        if (Object *object= lists[at][first].front())
+          return object;
+        filled[at]&= ~(1ULL << first);
+      }
+    }
+    return NULL;
   }
 
   /**

@@ -69,8 +69,8 @@ public:
 
   A thread that holds the lock of the object's slot, which "place" names, reads
   and writes all but the flags. Only the object's user changes its place, while
-  it holds the lock of the old one. So whoever reads the place, locks its slot
-  and finds the place unchanged knows the object's state.
+  it holds the lock of the old one. So a thread that reads the place, locks its
+  slot and finds the place unchanged knows the object's state.
 */
 
 struct Table_cache_state
@@ -80,7 +80,8 @@ struct Table_cache_state
   bool free;
   /**
     Where the object is in the order of eviction, 0 if it is not. Only a thread
-    that also holds the mutex of the order writes this.
+    that holds the mutex of the order writes this. It also holds the slot's
+    lock, or the object is not free and the thread is its user, or has taken it.
   */
   uchar linked;
   /** Belongs to the object's user, not to the core. Needs no lock. */
@@ -139,7 +140,7 @@ struct alignas(CPU_LEVEL1_DCACHE_LINESIZE) Table_cache_share
   Slot home;
   /**
     Places 1 and up, NULL at first: most CPUs never use most shares. A thread
-    sets each once, with the lock of its shard; then it stays.
+    sets each once, by an exchange; then it stays.
   */
   std::atomic<Slot*> slots[1];
 

@@ -535,6 +535,38 @@ static void the_victim_is_the_oldest_of_all_shards()
 }
 
 
+static void one_eviction_does_not_pay_for_all_hits()
+{
+  const uint n= 20000;
+  Fixture f(2, n, n);
+  for (uint i= 0; i < n; i++)
+  {
+    Test_object *object= f.open(i);
+    object->number= i;
+    f.release(object);
+  }
+  /* All but the first are used again. */
+  for (uint i= n; --i; )
+    f.release(f.acquire(i));
+  ulonglong most= 0;
+  ulong sum= 0;
+  f.limit= 0;
+  for (uint i= 0; i < 100; i++)
+  {
+    Test_object *victim= NULL;
+    const ulonglong locks= f.locks([&]() { victim= f.evict(); });
+    set_if_bigger(most, locks);
+    sum+= victim->number;
+    f.close(victim);
+  }
+  /* The rest was released in the order n - 1, n - 2... */
+  ok(most <= 2100, "after many hits, an eviction meets some 2,000 objects");
+  ok(sum > 100 * (n - n / 10),
+     "and still evicts objects that were released long ago");
+  ok(!f.check(), "nothing is lost");
+}
+
+
 static void first_to_be_evicted_is_first()
 {
   Fixture f(2, 4, 4);
@@ -1229,6 +1261,7 @@ int main(int argc, char **argv)
   a_long_statement_releases_what_is_new();
   the_usual_pair_does_not_write_hints();
   the_victim_is_the_oldest_of_all_shards();
+  one_eviction_does_not_pay_for_all_hits();
   first_to_be_evicted_is_first();
   those_first_to_be_evicted_go_in_the_order_of_release();
   what_is_opened_ahead_goes_last_opened_first();
