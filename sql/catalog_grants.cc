@@ -19,15 +19,18 @@ static int compare_names(const void *a_, const void *b_)
 
 bool Granted_databases::add_name(const char *name)
 {
-  LEX_CSTRING copy= { nullptr, strlen(name) };
-  char *str= m_thd->strmake(name, copy.length);
-  if (!str)
-    return true;
+  char lower[4 * SAFE_NAME_LEN];
+  LEX_CSTRING copy= { name, strlen(name) };
+  if (copy.length > SAFE_NAME_LEN)
+    return false;                               // No database
   /* The checks compare names in lower case then; see acl_get() */
   if (lower_case_table_names)
-    copy.length= my_casedn_str(files_charset_info, str);
-  copy.str= str;
-  return m_names.append(copy);
+  {
+    copy.length= files_charset_info->casedn(name, copy.length, lower, sizeof(lower));
+    copy.str= lower;
+  }
+  copy.str= m_thd->strmake(copy.str, copy.length);
+  return !copy.str || m_names.append(copy);
 }
 
 
@@ -93,13 +96,13 @@ bool Granted_databases::only_names() const
 
 bool Granted_databases::may_see(const char *name, size_t length) const
 {
-  char lower[SAFE_NAME_LEN + 1];
+  char lower[4 * SAFE_NAME_LEN + 1];
   if (m_everything)
     return true;
   if (lower_case_table_names)
   {
-    strmake(lower, name, sizeof(lower) - 1);
-    length= my_casedn_str(files_charset_info, lower);
+    length= files_charset_info->casedn(name, length, lower, sizeof(lower) - 1);
+    lower[length]= 0;
     name= lower;
   }
 
