@@ -33,6 +33,7 @@ A scenario is a class with
   remarks(results, options)        sentences with what follows from the numbers
 """
 
+from .catalog import Catalog
 from .cold_open import ColdOpen
 from .ddl_churn import DdlChurn
 from .farm import Farm
@@ -52,4 +53,4 @@ ALL = {scenario.name: scenario
        for scenario in (OpenTables, TableCache, Sysbench, SysbenchProfile,
                         InnodbOpenFiles, FileFragmentation,
                         InformationSchema, WorkingSet, DdlChurn, QueryCache,
-                        ColdOpen, Farm, Scale, Memory)}
+                        ColdOpen, Farm, Scale, Memory, Catalog)}

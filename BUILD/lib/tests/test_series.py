@@ -28,6 +28,13 @@ OWNERS = (
     (r"mysql-test/suite/table_cache/([rt]|include)/qc_", {"query-cache"}),
     (r"mysql-test/suite/table_cache/([rt]|include)/tc_", {"table-cache"}),
     (r"mysql-test/suite/table_cache/[rt]/stat_tables_", {"empty-statistics"}),
+    (r"mysql-test/suite/table_cache/[rt]/aria_checkpoint_without_memory",
+     {"aria-checkpoint-no-memory"}),
+    (r"mysql-test/suite/table_cache/([rt]|include)/catalog_", {"catalog"}),
+    (r"mysql-test/suite/table_cache/[rt]/innodb_index_stub_",
+     {"innodb-index-stubs"}),
+    (r"mysql-test/suite/table_cache/[rt]/innodb_load_without_descriptor",
+     {"innodb-first-touch-descriptor"}),
     (r"mysql-test/suite/table_cache/[rt]/aria_|sync_on_close",
      {"aria-sync-on-close", "aria-cheaper-misses"}),
     (r"mysql-test/suite/table_cache/[rt]/link_swapped_",
@@ -63,12 +70,18 @@ EDITORS = {
     "storage/innobase/trx/trx0trx.cc": {"query-cache-read-view"},
     "storage/innobase/dict/dict0load.cc": {"innodb-loading"},
     "sql/sql_base.cc": {"table-cache"},
+    "sql/sql_acl.cc": {"catalog"},
+    "sql/sql_admin.cc": {"repair-use-frm-share"},
+    "storage/innobase/row/row0merge.cc": {"innodb-index-stubs"},
 }
 # MariaDB's own errors and weaknesses, each without anything before it
 ALONE = ("innodb-latch-wakeups", "s3-alter", "aria-checkpoint-no-memory",
          "query-cache-read-view", "innodb-compressed-assertion",
          "innodb-removed-pages", "lf-alloc-pins", "debian-debug-builds",
-         "mtr-open-files-limit", "innodb-no-descriptor")
+         "mtr-open-files-limit", "innodb-no-descriptor",
+         "innodb-checkpoint-lsn", "innodb-write-during-fsync",
+         "innodb-index-stubs", "innodb-first-touch-descriptor",
+         "repair-use-frm-share")
 
 
 def all_sources():

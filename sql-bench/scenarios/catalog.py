@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Servers with a database for each of 100,000 customers: lists and accounts."""
+
+import contextlib
+import os
+import pathlib
+import shutil
+import subprocess
+import threading
+import time
+
+from benchlib import wire
+from benchlib.scenario import Scenario, integers
+from benchlib.servers import BenchError, Server
+from benchlib.statistics import median
+
+FIVE = " of an account with five grants"
+LISTS = {
+    "SHOW DATABASES": "SHOW DATABASES",
+    "SCHEMATA": "SELECT * FROM information_schema.schemata",
+    "TABLES with IN": "SELECT table_schema, table_name FROM "
+                      "information_schema.tables WHERE table_schema IN "
+                      "('site_000001', 'site_000003')",
+    "TABLES with LIKE": "SELECT table_schema, table_name FROM "
+                        "information_schema.tables WHERE table_schema LIKE "
+                        "'site\\_00000%'",
+    "TABLES with OR": "SELECT table_schema, table_name FROM "
+                      "information_schema.tables WHERE table_schema = "
+                      "'site_000001' OR table_schema = 'site_000002'"}
+WILD = "ms, SHOW DATABASES of an account with a grant on site\\_%"
+FEW = "ms, SHOW DATABASES of an account with a grant on site\\_00000%"
+COLD = "ms, SHOW DATABASES of an account with five grants, cold page cache"
+ROOT = "names/s, SHOW DATABASES of root"
+ROOT_COLD = "names/s, SHOW DATABASES of root, cold page cache"
+ROOT_TABLES = "names/s, all names of TABLES, root"
+ROOT_BINARY = "ms, TABLES with IN of a binary collation, root"
+MEMORY = "bytes a database, SHOW DATABASES of root"
+ACCOUNTS = ("CREATE USER", "GRANT", "REVOKE", "DROP USER")
+FLUSH = "ms, the longest login beside FLUSH PRIVILEGES"
+GRANTS_OF_ONE = 5
+LINKS = 50000                   # to one file; ext4 has 65,000 at most
+CACHES = pathlib.Path("/proc/sys/vm/drop_caches")
+
+
+def site(number):
+    return f"site_{number:06}"
+
+
+def milliseconds(session, statement, repeat):
+    """The median time until the whole answer is read."""
+    times = []
+    for _ in range(repeat):
+        begin = time.monotonic()
+        session.send(statement)
+        session.skip_result()
+        times.append(1000 * (time.monotonic() - begin))
+    return median(times)
+
+
+class Catalog(Scenario):
+    name = "catalog"
+    title = "300,000 databases, and as many accounts"
+    source = "shared hosting: a database and an account for each customer"
+    question = ("How long does an account wait for the names of its own "
+                "databases and tables, and an administrator for all names and "
+                "for changes of accounts, the more of them there are?")
+    method = ("Each database is a directory with a db.opt and the .frm file of "
+              "a table; each has an account with a grant on it. Accounts wait "
+              "as long as given beyond SELECT 1. 'Cold' is after the page "
+              "cache, with the directories' and files' inodes, was dropped. "
+              "CREATE USER and the others are medians of 20.")
+    caveat = ("One statement at a time. The server's own tables of accounts "
+              "are Aria tables in the page cache.")
+    unit = "as named"
+    plot = None
+    weight = 6
+    pairs = 3
+    needs_servers = False
+    peers = False
+
+    @staticmethod
+    def add_arguments(parser):
+        parser.add_argument("--catalog-databases", metavar="N,N...",
+                            help="numbers of databases (default "
+                            "1000,10000,100000,300000; quick 1000,5000)")
+
+    @staticmethod
+    def numbers(options):
+        return integers(options.catalog_databases or
+                        ("1000,5000" if options.quick
+                         else "1000,10000,100000,300000"))
+
+    @classmethod
+    def check(cls, options):
+        if min(cls.numbers(options)) < 10:
+            raise BenchError("--catalog-databases: at least 10 each")
+
+    @classmethod
+    def disk(cls, options):
+        # A directory, a db.opt, and rows of accounts
+        return sum(cls.numbers(options)) * (10 << 10)
+
+    @classmethod
+    def parts(cls, options):
+        return [f"{number} databases: " for number in cls.numbers(options)]
+
+    @classmethod
+    def cells(cls, options):
+        labels = [f"ms, {name}{FIVE}" for name in LISTS]
+        labels += [WILD, FEW, ROOT, ROOT_TABLES, ROOT_BINARY, MEMORY]
+        labels += [f"ms, {name}" for name in ACCOUNTS] + [FLUSH]
+        if os.access(CACHES, os.W_OK):
+            labels += [COLD, ROOT_COLD]
+        return [{"label": part + label, "part": part}
+                for part in cls.parts(options) for label in labels]
+
+    @staticmethod
+    def server(trees, variant, part):
+        number = part.split()[0]
+        return Server(trees / variant, trees / "bench" / f"catalog-{number}",
+                      [], variant)
+
+    @classmethod
+    def prepare_program(cls, trees, options, progress):
+        for part, number in zip(cls.parts(options), cls.numbers(options)):
+            server = cls.server(trees, "stock", part)
+            done = server.datadir / "bench-ready"
+            if done.exists():
+                continue
+            shutil.rmtree(server.datadir, ignore_errors=True)
+            server.start("--debug-no-sync")
+            progress("creating accounts", 0, number)
+            cls.create_accounts(server, number)
+            server.sql("CREATE DATABASE model; CREATE TABLE model.t (a INT) "
+                       "ENGINE=MyISAM")
+            server.stop()
+            for i in range(1, number + 1):
+                if i % 10000 == 1:
+                    progress("creating databases", i, number)
+                path = server.datadir / site(i)
+                path.mkdir()
+                (path / "db.opt").write_text("default-character-set=utf8mb4\n"
+                                             "default-collation="
+                                             "utf8mb4_general_ci\n")
+                if i % LINKS == 1:
+                    frm = path / "t.frm"
+                    shutil.copy(server.datadir / "model" / "t.frm", frm)
+                else:
+                    os.link(frm, path / "t.frm")
+            done.touch()
+
+    @staticmethod
+    def create_accounts(server, number):
+        server.sql(f"""
+            INSERT INTO mysql.global_priv
+              SELECT 'localhost', CONCAT('u', LPAD(seq, 6, '0')), '{{"access":0}}'
+              FROM seq_1_to_{number};
+            INSERT INTO mysql.db (Host, Db, User, Select_priv, Insert_priv)
+              SELECT 'localhost', CONCAT('site\\\\_', LPAD(seq, 6, '0')),
+                     CONCAT('u', LPAD(seq, 6, '0')), 'Y', 'Y'
+              FROM seq_1_to_{number};
+            INSERT INTO mysql.global_priv VALUES
+              ('localhost', 'five', '{{"access":0}}'),
+              ('localhost', 'wild', '{{"access":0}}'),
+              ('localhost', 'few', '{{"access":0}}');
+            INSERT INTO mysql.db (Host, Db, User, Select_priv)
+              SELECT 'localhost', CONCAT('site\\\\_', LPAD(seq, 6, '0')), 'five',
+                     'Y' FROM seq_1_to_{GRANTS_OF_ONE};
+            INSERT INTO mysql.db (Host, Db, User, Select_priv) VALUES
+              ('localhost', 'site\\\\_%', 'wild', 'Y'),
+              ('localhost', 'site\\\\_00000%', 'few', 'Y');""", "mysql")
+
+    @classmethod
+    def measure_pair(cls, trees, _options, part, order):
+        found = {}
+        for name in order:
+            with cls.server(trees, name, part) as server:
+                for label, value in cls.measure_server(
+                        server, int(part.split()[0])).items():
+                    found.setdefault(part + label, {})[name] = value
+        return found
+
+    @classmethod
+    def measure_server(cls, server, number):
+        found = {}
+
+        def login(user):
+            return contextlib.closing(wire.Connection(server.socket, user=user))
+
+        def beyond_nothing(session, statement, repeat=9):
+            return max(0.001, milliseconds(session, statement, repeat) -
+                       milliseconds(session, "SELECT 1", 25))
+
+        all_tables = ("SELECT table_schema, table_name FROM "
+                      "information_schema.tables")
+        # Both servers find all directories in the page cache
+        cls.client_ms(server, "root", all_tables, 1)
+        cls.client_ms(server, "root", "SHOW DATABASES", 1)
+        with login("five") as session:
+            for name, statement in LISTS.items():
+                found[f"ms, {name}{FIVE}"] = beyond_nothing(
+                    session, statement, 9 if number <= 10000 else 3)
+        found[WILD] = cls.client_ms(server, "wild", "SHOW DATABASES")
+        found[FEW] = cls.client_ms(server, "few", "SHOW DATABASES")
+        found[ROOT] = 1000 * number / cls.client_ms(server, "root",
+                                                    "SHOW DATABASES")
+        found[ROOT_TABLES] = 1000 * number / cls.client_ms(server, "root",
+                                                           all_tables)
+        with login("root") as session:
+            found[ROOT_BINARY] = beyond_nothing(
+                session, "SELECT table_name FROM information_schema.tables "
+                "WHERE table_schema COLLATE utf8mb3_bin IN ('site_000001', "
+                "'site_000003')", 3)
+        with login("root") as session:
+            found[MEMORY] = cls.memory(session, number)
+        found.update(cls.change_accounts(server))
+        if os.access(CACHES, os.W_OK):
+            for user, label in (("five", COLD), ("root", ROOT_COLD)):
+                os.sync()
+                CACHES.write_text("3")
+                with login(user) as session:
+                    milliseconds(session, "SELECT 1", 3)
+                    value = beyond_nothing(session, "SHOW DATABASES", 1)
+                    found[label] = (value if user == "five"
+                                    else 1000 * number / value)
+        return found
+
+    @staticmethod
+    def client_ms(server, user, statement, repeat=3):
+        """The median time of the command-line client for a long answer, beyond
+        that for SELECT 1: it reads faster than Python does."""
+        def once(text):
+            begin = time.monotonic()
+            subprocess.run([*server.client("--quick", f"--user={user}"), "-e",
+                            text], stdout=subprocess.DEVNULL, check=True)
+            return 1000 * (time.monotonic() - begin)
+
+        return max(0.001, median([once(statement) for _ in range(repeat)]) -
+                   median([once("SELECT 1") for _ in range(5)]))
+
+    @staticmethod
+    def memory(session, number):
+        """The most that the session has had at a time while it listed all."""
+        session.send("SHOW DATABASES")
+        session.skip_result()
+        used = session.query(
+            "SELECT MAX_MEMORY_USED FROM information_schema.processlist WHERE "
+            "id = CONNECTION_ID()")
+        return int(used[0][0]) / number
+
+    @classmethod
+    def change_accounts(cls, server):
+        found = {}
+        with contextlib.closing(wire.Connection(server.socket)) as session:
+            nothing = milliseconds(session, "SELECT 1", 25)
+            times = {name: [] for name in ACCOUNTS}
+            for i in range(20):
+                user = f"'new{i * 7919 % 100:02}x'@'localhost'"
+                for name, statement in (
+                        ("CREATE USER", f"CREATE USER {user}"),
+                        ("GRANT", f"GRANT SELECT ON `new\\_{i}`.* TO {user}"),
+                        ("REVOKE", f"REVOKE SELECT ON `new\\_{i}`.* FROM {user}"),
+                        ("DROP USER", f"DROP USER {user}")):
+                    times[name].append(milliseconds(session, statement, 1))
+            for name, values in times.items():
+                found[f"ms, {name}"] = max(0.001, median(values) - nothing)
+            found[FLUSH] = cls.longest_login(server, session)
+        return found
+
+    @staticmethod
+    def longest_login(server, session):
+        """How long logins take, at most, while the grants are read again."""
+        longest, stop = [0.0], threading.Event()
+
+        def log_in():
+            while not stop.is_set():
+                begin = time.monotonic()
+                wire.Connection(server.socket, user="five").close()
+                longest[0] = max(longest[0], 1000 * (time.monotonic() - begin))
+
+        thread = threading.Thread(target=log_in)
+        thread.start()
+        try:
+            for _ in range(3):
+                session.query("FLUSH PRIVILEGES")
+        finally:
+            stop.set()
+            thread.join()
+        return longest[0]

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/**
+  @file
+  See catalog_grants.h
+*/
+
+#include "mariadb.h"
+#include "sql_class.h"
+#include "catalog_grants.h"
+
+static int compare_names(const void *a_, const void *b_)
+{
+  auto a= static_cast<const LEX_CSTRING *>(a_);
+  auto b= static_cast<const LEX_CSTRING *>(b_);
+  return my_charset_bin.strnncoll(a->str, a->length, b->str, b->length);
+}
+
+
+bool Granted_databases::add_name(const char *name)
+{
+  char lower[4 * SAFE_NAME_LEN];
+  LEX_CSTRING copy= { name, strlen(name) };
+  if (copy.length > SAFE_NAME_LEN)
+    return false;                               // No database
+  /* The checks compare names in lower case then; see acl_get() */
+  if (lower_case_table_names)
+  {
+    copy.length= files_charset_info->casedn(name, copy.length, lower, sizeof(lower));
+    copy.str= lower;
+  }
+  copy.str= m_thd->strmake(copy.str, copy.length);
+  return !copy.str || m_names.append(copy);
+}
+
+
+/**
+  Add the database of a grant at the level of databases.
+
+  In most of them the wildcards are escaped: `site\_1` is the name site_1. What
+  counts as an escape is what wild_compare() takes for one.
+*/
+bool Granted_databases::add_pattern(const char *pattern)
+{
+  char *const copy= m_thd->strdup(pattern), *to= copy;
+  if (!copy)
+    return true;
+  for (const char *from= pattern; *from; )
+  {
+    if (*from == wild_many || *from == wild_one)
+    {
+      strmov(copy, pattern);
+      return m_patterns.append(copy);
+    }
+    if (*from == wild_prefix && from[1])
+      from++;
+    *to++= *from++;
+  }
+  *to= 0;
+  return add_name(copy);
+}
+
+
+bool Granted_databases::collect()
+{
+  if (acl_add_granted_databases(m_thd, this))
+    return true;
+  if (m_everything)
+    return false;
+  if (add_name(INFORMATION_SCHEMA_NAME.str) ||
+      add_name(PERFORMANCE_SCHEMA_DB_NAME.str) ||
+      (m_thd->db.str && add_name(m_thd->db.str)))
+    return true;
+  m_names.sort(compare_names);
+  size_t kept= 0;
+  for (size_t i= 0; i < m_names.elements(); i++)
+  {
+    if (!kept || compare_names(&m_names.at(kept - 1), &m_names.at(i)))
+      m_names.at(kept++)= m_names.at(i);
+  }
+  m_names.elements(kept);
+  return false;
+}
+
+
+/**
+  With lower_case_table_names a directory whose name has a capital matches a grant
+  that is in lower case, so only reading the data directory finds all of them.
+*/
+bool Granted_databases::only_names() const
+{
+  return !m_everything && !m_patterns.elements() && !lower_case_table_names &&
+         !lower_case_file_system;
+}
+
+
+bool Granted_databases::may_see(const char *name, size_t length) const
+{
+  char lower[4 * SAFE_NAME_LEN + 1];
+  if (m_everything)
+    return true;
+  if (lower_case_table_names)
+  {
+    length= files_charset_info->casedn(name, length, lower, sizeof(lower) - 1);
+    lower[length]= 0;
+    name= lower;
+  }
+
+  const LEX_CSTRING key= { name, length };
+  size_t low= 0, high= m_names.elements();
+  while (low < high)
+  {
+    const size_t middle= (low + high) / 2;
+    const int order= compare_names(&m_names.at(middle), &key);
+    if (!order)
+      return true;
+    if (order < 0)
+      low= middle + 1;
+    else
+      high= middle;
+  }
+  for (size_t i= 0; i < m_patterns.elements(); i++)
+  {
+    if (!wild_compare(name, m_patterns.at(i), false))
+      return true;
+  }
+  return false;
+}
+
+
+#ifdef NO_EMBEDDED_ACCESS_CHECKS
+bool acl_add_granted_databases(THD *thd, Granted_databases *granted)
+{
+  granted->add_everything();
+  return false;
+}
+#endif

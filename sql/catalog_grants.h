@@ -1,0 +1,69 @@
+#ifndef CATALOG_GRANTS_INCLUDED
+#define CATALOG_GRANTS_INCLUDED
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/**
+  @file
+  The names of databases that grants make visible to an account.
+
+  A statement that lists databases or tables asks the server's own checks for each
+  database: acl_get_all3(), check_grant_db(), check_access() and check_grant(). They
+  are the judge. But an account with a handful of grants can only see the databases
+  that these grants name. Granted_databases collects their names and patterns once
+  for a statement: a superset of what the judge will let pass. So the statement asks
+  the judge about few names, and reads no directory to learn names that the account
+  may not see.
+
+  The superset follows from what the checks read:
+
+  - acl_get() takes one entry of acl_dbs that matches the user or the anonymous user
+    ("") from that host, one for the role, and one for PUBLIC. The entries of a role
+    contain what it has inherited from other roles.
+  - check_grant_db() and check_grant() look at table, column and routine grants of the
+    user, the role and PUBLIC.
+  - check_access() takes the rights on the default database from the connection, where
+    a later REVOKE does not remove them.
+  - Internal access checks let everybody see some tables of performance_schema.
+  - A global privilege on databases or tables makes everything visible.
+*/
+
+#include "sql_array.h"
+
+class Granted_databases
+{
+public:
+  explicit Granted_databases(THD *thd)
+    : m_thd(thd), m_names(PSI_INSTRUMENT_MEM), m_patterns(PSI_INSTRUMENT_MEM)
+  { }
+
+  /** Collect the names and patterns. @return true if out of memory */
+  bool collect();
+
+  /** Every database may be visible; there are neither names nor patterns */
+  bool everything() const { return m_everything; }
+
+  /** Only names() may be visible, and they can be looked up as they are */
+  bool only_names() const;
+
+  /** May the account see this database? 'No' is certain, 'yes' is not */
+  bool may_see(const char *name, size_t length) const;
+
+  /** The names without wildcards, each once, in the order of their bytes */
+  const Dynamic_array<LEX_CSTRING> &names() const { return m_names; }
+
+  /* For the code in sql_acl.cc that reads the grants */
+  void add_everything() { m_everything= true; }
+  bool add_name(const char *name);
+  bool add_pattern(const char *pattern);
+
+private:
+  THD *const m_thd;             // the names are on its mem_root
+  bool m_everything= false;
+  Dynamic_array<LEX_CSTRING> m_names;
+  Dynamic_array<const char*> m_patterns;
+};
+
+/** Add what the grants of the thread's account name. @return true if out of memory */
+bool acl_add_granted_databases(THD *thd, Granted_databases *granted);
+
+#endif /* CATALOG_GRANTS_INCLUDED */

@@ -1,0 +1,52 @@
+#ifndef DB_DIRECTORY_INCLUDED
+#define DB_DIRECTORY_INCLUDED
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/**
+  @file
+  The databases: the directories in the data directory.
+
+  A statement that lists databases gets their names in one of two ways.
+
+  1. Looked up one by one, with a stat() for each: where the account's grants
+     (catalog_grants.h) or WHERE (catalog_lookup.h) tell all names that may be in the
+     answer.
+  2. By reading the data directory. The file system says of most entries whether they
+     are directories, without a stat(). A name that the grants or WHERE exclude is
+     dropped before anything is allocated for it, or asked about it.
+
+  Both find a superset of what the statement shows. Its own checks of privileges, and
+  WHERE, follow as ever.
+
+  The names are those of find_files() in sql_show.cc, with two exceptions, both about
+  directories that no statement can use as a database:
+
+  - find_files() leaves out a directory that its owner may not read. Reading the data
+    directory lists it.
+  - Looking a name up does not find a directory with a name that MariaDB would encode in
+    another way, such as "aux" (aux@@@), or "@0041" (A).
+*/
+
+#include "sql_array.h"
+
+/** The same as find_files_result in sql_show.cc */
+enum list_databases_result { LIST_DATABASES_OK, LIST_DATABASES_OOM, LIST_DATABASES_DIR };
+
+/**
+  List the databases that may be in the answer, sorted for SHOW commands.
+
+  @param files    the names are added here
+  @param wild     pattern of SHOW DATABASES LIKE, or an empty string
+  @param tables   the table of INFORMATION_SCHEMA
+  @param cond     WHERE, or NULL
+  @param ignored  is a directory in @@ignore_db_dirs?
+*/
+list_databases_result
+list_databases(THD *thd, Dynamic_array<LEX_CSTRING*> *files,
+               const LEX_CSTRING *wild, TABLE_LIST *tables, COND *cond,
+               bool (*ignored)(const char *directory));
+
+/** Sort names by their bytes, as Discovered_table_list::sort() does */
+void sort_names(LEX_CSTRING **names, size_t count);
+
+#endif /* DB_DIRECTORY_INCLUDED */

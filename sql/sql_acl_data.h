@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/**
+  @file
+  What acl_load() reads into memory, as one object. sql_acl.cc includes this file once.
+
+  FLUSH PRIVILEGES reads the tables into an object of its own, without any lock on those
+  in use, and swaps both. So who logs in meanwhile waits for the swap, and not for the
+  tables to be read. The thread that reads has acl_beside set: its acl_users and the other
+  names below are those of its own object.
+
+  acl_cache->lock protects the object that all use, acl_shared. acl_beside's is private to
+  its thread until the swap. The thread holds the locks of the tables until after it, so
+  no statement changes an account between what was read and the swap. reload_lock makes
+  one FLUSH PRIVILEGES wait for another. The order of locks: the tables, reload_lock,
+  acl_cache->lock.
+*/
+
+struct Acl_data
+{
+  DYNAMIC_ARRAY hosts, users, proxy_users, wild_hosts;
+  Dynamic_array<ACL_DB> dbs;
+  HASH roles, roles_mappings, check_hosts;
+  MEM_ROOT memroot;
+  ACL_ROLE *public_role;
+  bool allow_all;
+
+  Acl_data() : dbs(PSI_INSTRUMENT_MEM, 0, 50), public_role(nullptr), allow_all(true)
+  {
+    bzero(&hosts, sizeof(hosts));
+    bzero(&users, sizeof(users));
+    bzero(&proxy_users, sizeof(proxy_users));
+    bzero(&wild_hosts, sizeof(wild_hosts));
+    bzero(&roles, sizeof(roles));
+    bzero(&roles_mappings, sizeof(roles_mappings));
+    bzero(&check_hosts, sizeof(check_hosts));
+    bzero(&memroot, sizeof(memroot));
+  }
+};
+
+static Acl_data acl_shared;
+static thread_local Acl_data *acl_beside= nullptr;
+
+static inline Acl_data &acl_data()
+{
+  return acl_beside ? *acl_beside : acl_shared;
+}
+
+#define acl_hosts acl_data().hosts
+#define acl_users acl_data().users
+#define acl_proxy_users acl_data().proxy_users
+#define acl_wild_hosts acl_data().wild_hosts
+#define acl_dbs acl_data().dbs
+#define acl_roles acl_data().roles
+#define acl_roles_mappings acl_data().roles_mappings
+#define acl_check_hosts acl_data().check_hosts
+#define acl_memroot acl_data().memroot
+#define acl_public acl_data().public_role
+#define allow_all_hosts acl_data().allow_all
+
+/* What is beside needs no lock */
+#ifdef SAFE_MUTEX
+#undef mysql_mutex_assert_owner
+#define mysql_mutex_assert_owner(M) \
+  do { if (!acl_beside) safe_mutex_assert_owner(&(M)->m_mutex); } while (0)
+#endif
