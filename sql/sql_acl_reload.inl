@@ -50,8 +50,13 @@ static void swap_acl_data(Acl_data *a, Acl_data *b)
 /**
   Read the tables, which the caller has opened and locked, and use what they say.
 
-  Until the privileges have been read for the first time, after --skip-grant-tables,
-  nobody may find them initialized but empty. So then all others wait.
+  All others wait meanwhile in two cases:
+
+  1. The privileges are read for the first time, after --skip-grant-tables: nobody may
+     find them initialized but empty.
+  2. A user has altered grant tables to a transactional engine. Then the locks of the
+     tables let other statements change rows while this reads them, so acl_cache->lock
+     has to come first, as it does there.
 
   @return true on an error; what was in use stays in use then
 */
@@ -61,8 +66,10 @@ static bool reload_acl_data(THD *thd, const Grant_tables &tables)
   if (!beside)
     return true;
   pthread_mutex_lock(&reload_lock);
-  const bool first_time= !initialized;
-  if (first_time)
+  bool locked= !initialized;
+  for (const TABLE *table= thd->open_tables; table; table= table->next)
+    locked|= table->file->has_transactions();
+  if (locked)
     mysql_mutex_lock(&acl_cache->lock);
 
   acl_beside= beside;
@@ -73,14 +80,14 @@ static bool reload_acl_data(THD *thd, const Grant_tables &tables)
 
   if (!error)
   {
-    if (!first_time)
+    if (!locked)
       mysql_mutex_lock(&acl_cache->lock);
     swap_acl_data(&acl_shared, beside);
     acl_cache->clear(1);
-    if (!first_time)
+    if (!locked)
       mysql_mutex_unlock(&acl_cache->lock);
   }
-  if (first_time)
+  if (locked)
     mysql_mutex_unlock(&acl_cache->lock);
   pthread_mutex_unlock(&reload_lock);
 

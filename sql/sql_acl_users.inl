@@ -205,7 +205,7 @@ class Grant_rows
 public:
   Grant_rows(TABLE *table, Field *user_field, const LEX_USER *user, bool rename)
     : m_table(table), m_user_field(user_field), m_user(user), m_index(MAX_KEY),
-      m_first(true)
+      m_first(true), m_failed(false)
   {
     for (uint i= 0; i < table->s->keys && !rename; i++)
     {
@@ -218,8 +218,12 @@ public:
 
   int begin()
   {
-    return m_index == MAX_KEY ? m_table->file->ha_rnd_init_with_error(1)
-                              : m_table->file->ha_index_init(m_index, false);
+    if (m_index == MAX_KEY)
+      return m_table->file->ha_rnd_init_with_error(1);
+    const int error= m_table->file->ha_index_init(m_index, false);
+    if (error)
+      m_table->file->print_error(error, MYF(0));
+    return error;
   }
 
   /** Read a row into record[0]. @return HA_ERR_END_OF_FILE behind the last one */
@@ -244,14 +248,21 @@ public:
     if (!error)
       return 0;
     if (error != HA_ERR_KEY_NOT_FOUND && error != HA_ERR_END_OF_FILE)
+    {
       m_table->file->print_error(error, MYF(0));
+      m_failed= true;
+    }
     return HA_ERR_END_OF_FILE;
   }
 
-  int end()
+  /** @return true if not all rows could be read (reported) */
+  bool end()
   {
-    return m_index == MAX_KEY ? m_table->file->ha_rnd_end()
-                              : m_table->file->ha_index_end();
+    if (m_index == MAX_KEY)
+      (void) m_table->file->ha_rnd_end();
+    else
+      (void) m_table->file->ha_index_end();
+    return m_failed;
   }
 
 private:
@@ -259,6 +270,6 @@ private:
   Field *const m_user_field;
   const LEX_USER *const m_user;
   uint m_index;                 // MAX_KEY: all rows
-  bool m_first;
+  bool m_first, m_failed;
   uchar m_key[MAX_KEY_LENGTH];
 };
