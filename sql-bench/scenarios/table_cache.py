@@ -14,7 +14,7 @@ class TableCache(Scenario):
     name = "table-cache"
     title = "Acquire and release of TABLEs, without a server around"
     source = "design of the table cache"
-    question = ("What do the shards cost one thread, and what do they gain "
+    question = ("What do the slots cost one thread, and what do they gain "
                 "several?")
     method = ("unittest/sql/table_cache-bench: threads acquire and release "
               "as fast as they can, on one share and on 1000; 'stock' is its "
