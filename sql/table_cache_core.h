@@ -674,8 +674,8 @@ public:
     exceeded and an object is free.
 
     @param most      how many at most
-    @param[out] out  the objects, the last one first. They have the caller as
-                     their user, who closes them
+    @param[out] out  the objects, the last one first. The caller is their user
+                     now, and closes them
     @return how many
   */
   template <class Limit>
