@@ -21,11 +21,11 @@ sys.dont_write_bytecode = True
 
 import bench                                            # noqa: E402
 import scenarios                                        # noqa: E402
-from scenarios import (cold_open, farm, memory,         # noqa: E402
+from scenarios import (cold_open, farm, hits, memory,   # noqa: E402
                        query_cache)
 from benchlib import (load, profile, report, sysbench,  # noqa: E402
                       timelimit)
-from benchlib.scenario import (Scenario, integers,      # noqa: E402
+from benchlib.scenario import (CONTROL, Scenario, integers,  # noqa: E402
                                need_disk)
 from benchlib.servers import BenchError, Server         # noqa: E402
 from benchlib.statistics import (geometric_mean,        # noqa: E402
@@ -110,9 +110,65 @@ class SysbenchTest(unittest.TestCase):
         self.assertEqual(found, {"rate": 600.0, "events": 1500, "p95": 61.08,
                                  "longest": 205.33, "opened": 7})
 
+    def test_percentile_is_the_one_that_was_asked_for(self):
+        found = sysbench.read("x", SYSBENCH.replace("95th", "99th"))
+        self.assertEqual(found["p99"], 61.08)
+        self.assertNotIn("p95", found)
+
     def test_output_without_rate_is_an_error(self):
         with self.assertRaises(BenchError):
             sysbench.read("x", "FATAL: something")
+
+    def test_cpu_time_is_of_the_time_after_connecting(self):
+        with tempfile.TemporaryDirectory() as directory:
+            program = pathlib.Path(directory, "sysbench")
+            program.write_text("#!/bin/sh\necho connecting\n"
+                               "echo 'Threads started!'\n"
+                               f"cat <<'END'\n{SYSBENCH}\nEND\n")
+            program.chmod(0o755)
+            times = iter((5.0, 7.5))
+            with unittest.mock.patch.dict(os.environ, {
+                    "PATH": directory + ":" + os.environ["PATH"]}):
+                found = sysbench.run(unittest.mock.Mock(socket="s"), "x", "d",
+                                     1, server_cpu=lambda: next(times))
+        self.assertEqual((found["cpu_seconds"], found["events"]), (2.5, 1500))
+
+
+class HitsTest(unittest.TestCase):
+    def test_each_server_is_measured_for_each_label(self):
+        options = parse("hits", "--hits-connections", "1,8",
+                        "--hits-tables", "4")
+        servers = []
+
+        def start(server):
+            servers.append(server.variant)
+
+        def run(server, script, database, threads, *, command="run",
+                server_cpu=None, **more):
+            return {"rate": 10.0, "p99": 0.5, "events": 4, "cpu_seconds": 1e-5}
+
+        with unittest.mock.patch.multiple(hits.Server, start=start,
+                                          stop=lambda server: None), \
+             unittest.mock.patch.object(sysbench, "run", run):
+            found = hits.Hits.measure_pair(pathlib.Path("/none"), options,
+                                           None, ("patched", "stock"))
+        self.assertEqual(servers, ["patched", "stock", CONTROL])
+        self.assertEqual(list(found), [cell["label"] for cell
+                                       in hits.Hits.cells(options)])
+        for label, value in zip(hits.LABELS, (10.0, 2.5, 0.5)):
+            self.assertEqual(found["text, 4 tables, 8 connections: " + label],
+                             {"patched": value, "stock": value,
+                              CONTROL: value})
+
+    def test_a_cell_is_worse_only_beyond_stock_against_itself(self):
+        def cell(connections, patched, again):
+            return ({"label": hits.part_of("text", 4, connections)
+                     + hits.CPU},
+                    {"stock": [10.0, 10.0], "patched": [patched] * 2,
+                     CONTROL: [again] * 2})
+        said, = hits.Hits.remarks([cell(1, 10.4, 10.5), cell(8, 10.6, 9.8)],
+                                  None)
+        self.assertIn("worse than all of these: 1 of 2 cells", said)
 
 
 class ProfileTest(unittest.TestCase):

@@ -40,24 +40,38 @@ def arguments(server, script, database, threads, *, events=0, seconds=0,
               for name, value in options.items()), command]
 
 
-def run(server, script, database, threads, *, command="run", **options):
+def run(server, script, database, threads, *, command="run",
+        server_cpu=None, **options):
     """Run a script; return {"rate": events/s, "p95": ms, "longest": ms,
     "events": n, "opened": sum of what the script's threads print as 'opened n'}.
 
     The rate is of all events until the last thread has ended: what thousands
     of threads have begun when the time is up is completed, and counts.
+
+    percentile=99 gives "p99" in place of "p95". server_cpu: returns seconds of
+    CPU time; "cpu_seconds" is what it grows by from the moment when all threads
+    have connected and prepared their statements.
     """
     command_line = arguments(server, script, database, threads,
                              command=command, **options)
     for _ in range(ATTEMPTS):
-        done = subprocess.run(command_line, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True,
-                              check=False)
-        if done.returncode == 0:
-            return read(script, done.stdout) if command == "run" else None
-        if TOO_SLOW not in done.stdout:
+        with subprocess.Popen(command_line, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True) as process:
+            said = ""
+            if server_cpu:
+                said = until_started(process)
+                before = server_cpu()
+            said += process.stdout.read()
+        if process.returncode == 0:
+            if command != "run":
+                return None
+            measured = read(script, said)
+            if server_cpu:
+                measured["cpu_seconds"] = server_cpu() - before
+            return measured
+        if TOO_SLOW not in said:
             break
-    raise BenchError(f"sysbench {script} failed:\n{done.stdout[-2000:]}")
+    raise BenchError(f"sysbench {script} failed:\n{said[-2000:]}")
 
 
 def until_started(process):
@@ -163,13 +177,14 @@ def read(script, text):
     """What a run has printed, as numbers."""
     count = re.search(r"transactions:\s+(\d+)\s", text)
     seconds = re.search(r"total time:\s+([\d.]+)s", text)
-    p95 = re.search(r"95th percentile:\s+([\d.]+)", text)
+    percentile = re.search(r"(\d+)th percentile:\s+([\d.]+)", text)
     longest = re.search(r"(?m)^\s+max:\s+([\d.]+)", text)
     if not count or not seconds:
         raise BenchError(f"sysbench {script} reported no rate:\n"
                          + text[-2000:])
     return {"rate": int(count[1]) / float(seconds[1]),
             "events": int(count[1]),
-            "p95": float(p95[1]) if p95 else None,
+            **({f"p{percentile[1]}": float(percentile[2])} if percentile
+               else {"p95": None}),
             "longest": float(longest[1]) if longest else None,
             "opened": sum(map(int, re.findall(r"(?m)^opened (\d+)$", text)))}

@@ -38,6 +38,7 @@ from .cold_open import ColdOpen
 from .ddl_churn import DdlChurn
 from .farm import Farm
 from .file_fragmentation import FileFragmentation
+from .hits import Hits
 from .information_schema import InformationSchema
 from .innodb_open_files import InnodbOpenFiles
 from .memory import Memory
@@ -53,4 +54,4 @@ ALL = {scenario.name: scenario
        for scenario in (OpenTables, TableCache, Sysbench, SysbenchProfile,
                         InnodbOpenFiles, FileFragmentation,
                         InformationSchema, WorkingSet, DdlChurn, QueryCache,
-                        ColdOpen, Farm, Scale, Memory, Catalog)}
+                        ColdOpen, Farm, Scale, Memory, Catalog, Hits)}

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a statement costs that finds its tables open."""
+
+import shutil
+
+from benchlib import sysbench
+from benchlib.scenario import (CONTROL, RESERVED_DESCRIPTORS, Scenario,
+                               descriptor_limit, integers, positive)
+from benchlib.servers import BenchError, Server, copy_for_each
+from benchlib.statistics import ratio_of_pairs
+
+ROWS = 20000                    # of each table
+RATE, CPU, P99 = "statements/s", "us of the server's CPU time", "p99, ms"
+LABELS = (RATE, CPU, P99)
+PROTOCOLS = {"text": "disable", "prepared": "auto"}     # sysbench's --db-ps-mode
+
+
+def part_of(protocol, tables, connections):
+    return (f"{protocol}, {tables} table{'s' * (tables > 1)}, {connections} "
+            f"connection{'s' * (connections > 1)}: ")
+
+
+class Hits(Scenario):
+    name = "hits"
+    title = "Statements that find their tables open"
+    source = "every statement of every server"
+    question = ("Does a server with few tables, all of them open, pay for the "
+                "table cache?")
+    method = ("sysbench oltp_point_select over InnoDB tables of "
+              f"{ROWS} rows, in the buffer pool and in the table cache. Three "
+              "servers are started anew for each pair: stock, patched, and "
+              f"stock once more as '{CONTROL}'. They take turns for each cell, "
+              "and each has a sysbench of its own for it; what connecting and "
+              "preparing costs is not measured.")
+    caveat = ("sysbench takes a share of the same CPUs. One start of a server "
+              "differs from the next by more than pairs within a start do, so "
+              "a pair is a start.")
+    unit = "as named"
+    weight = 6
+    needs_servers = False
+
+    @staticmethod
+    def add_arguments(parser):
+        parser.add_argument("--hits-connections", metavar="N,N...",
+                            help="(default 1,8,16,256,1024; quick 1,8)")
+        parser.add_argument("--hits-tables", metavar="N,N...",
+                            help="(default 1,4,16; quick 4)")
+        parser.add_argument("--hits-protocols", default=",".join(PROTOCOLS),
+                            help="(default %(default)s)")
+        parser.add_argument("--hits-seconds", type=positive, default=1,
+                            help="of a measurement (default %(default)s)")
+
+    @staticmethod
+    def settings(options):
+        """(part, protocol, tables, connections) of each part"""
+        connections = integers(options.hits_connections or
+                               ("1,8" if options.quick else "1,8,16,256,1024"))
+        tables = integers(options.hits_tables or
+                          ("4" if options.quick else "1,4,16"))
+        return [(part_of(protocol, t, c), protocol, t, c)
+                for protocol in options.hits_protocols.split(",")
+                for t in tables for c in connections]
+
+    @classmethod
+    def check(cls, options):
+        sysbench.require()
+        for _, protocol, _, connections in cls.settings(options):
+            if protocol not in PROTOCOLS:
+                raise BenchError(f"unknown protocol '{protocol}' "
+                                 f"({', '.join(PROTOCOLS)})")
+            if connections + RESERVED_DESCRIPTORS > descriptor_limit():
+                raise BenchError(f"{connections} connections need as many "
+                                 "descriptors; raise 'ulimit -Hn'")
+
+    @classmethod
+    def most(cls, options, number):
+        return max(setting[number] for setting in cls.settings(options))
+
+    @classmethod
+    def disk(cls, options):
+        return 3 * (cls.most(options, 2) * ROWS * 300 + (1 << 30))
+
+    @classmethod
+    def cells(cls, options):
+        return [{"label": part + label, "part": None}
+                for part, *_ in cls.settings(options) for label in LABELS]
+
+    @classmethod
+    def server(cls, trees, variant, options, data=None):
+        tree = "stock" if variant == CONTROL else variant
+        most = cls.most(options, 3) + 20
+        return Server(trees / tree,
+                      trees / "bench" / f"hits-{cls.most(options, 2)}" /
+                      (data or variant.replace(" ", "-")),
+                      [f"--max-connections={most}", f"--back-log={most}",
+                       f"--thread-cache-size={most}",
+                       "--max-prepared-stmt-count=1000000",
+                       "--table-open-cache=4000", "--open-files-limit=1048576",
+                       "--innodb-buffer-pool-size=512M"], variant)
+
+    @classmethod
+    def sysbench(cls, server, options, tables, connections, **more):
+        return sysbench.run(server, "oltp_point_select", "test", connections,
+                            tables=tables, table_size=ROWS,
+                            rand_type="uniform", **more)
+
+    @classmethod
+    def prepare_program(cls, trees, options, progress):
+        """Make the tables once, and a copy for each server."""
+        made = cls.server(trees, "stock", options, "data")
+        if (made.datadir.parent / "ready").exists():
+            return
+        shutil.rmtree(made.datadir.parent, ignore_errors=True)
+        progress("creating sysbench's tables", 0, 1)
+        with made:
+            made.sql("CREATE DATABASE IF NOT EXISTS test")
+            cls.sysbench(made, options, cls.most(options, 2), 1,
+                         command="prepare")
+        copy_for_each(made, [cls.server(trees, variant, options) for variant
+                             in ("stock", "patched", CONTROL)], progress)
+
+    @classmethod
+    def measure_pair(cls, trees, options, part, order):
+        servers = [cls.server(trees, variant, options)
+                   for variant in (*order, CONTROL)]
+        try:
+            for server in servers:
+                server.start()
+                cls.sysbench(server, options, cls.most(options, 2), 1,
+                             command="prewarm")
+            found = {}
+            for number, setting in enumerate(cls.settings(options)):
+                # Each server is the first one in its turn
+                turn = number % len(servers)
+                for server in servers[turn:] + servers[:turn]:
+                    cls.measure_cell(server, options, setting, found)
+            return found
+        finally:
+            for server in servers:
+                server.stop()
+
+    @classmethod
+    def measure_cell(cls, server, options, setting, found):
+        part, protocol, tables, connections = setting
+        measured = cls.sysbench(
+            server, options, tables, connections, percentile=99,
+            seconds=options.hits_seconds, db_ps_mode=PROTOCOLS[protocol],
+            server_cpu=lambda: float(server.cpu_seconds()))
+        values = (measured["rate"],
+                  1e6 * measured["cpu_seconds"] / measured["events"],
+                  measured["p99"])
+        for label, value in zip(LABELS, values):
+            found.setdefault(part + label, {})[server.variant] = value
+
+    @staticmethod
+    def remarks(results, options):
+        """How many cells are worse than stock against itself."""
+        said = []
+        for label in LABELS:
+            ratios = {}
+            for cell, values in results:
+                if not cell["label"].endswith(": " + label):
+                    continue
+                for name in ("patched", CONTROL):
+                    ratio = ratio_of_pairs(values["stock"], values.get(name, []))
+                    if ratio:
+                        ratios.setdefault(name, []).append(ratio["median"])
+            if len(ratios) == 2:
+                low, high = min(ratios[CONTROL]), max(ratios[CONTROL])
+                worse = sum(r < low if label == RATE else r > high
+                            for r in ratios["patched"])
+                said.append(
+                    f"{label}: median ratios {min(ratios['patched']):.2f} to "
+                    f"{max(ratios['patched']):.2f}, {CONTROL} {low:.2f} to "
+                    f"{high:.2f}; worse than all of these: {worse} of "
+                    f"{len(ratios['patched'])} cells")
+        return said
