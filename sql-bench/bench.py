@@ -9,6 +9,10 @@ interval that has it with a probability of 95 %.  Servers named by --peer run
 the same statements behind each pair, where a scenario needs no more of a server
 than statements.
 
+With --short, each scenario is measured with the settings of the raw data that
+sql-bench/results has, so that the two can be compared: a table at the end says
+what got worse.  That is what to run before a release of the patch set.
+
 With --budget, each scenario gets its share of the time, by its weight.  Time
 that an earlier one has left over goes to the later ones.  Within its share a
 scenario chooses how long a measurement lasts; when the share is used up it ends
@@ -39,7 +43,7 @@ import traceback
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.dont_write_bytecode = True
 
-from benchlib import report                            # noqa: E402
+from benchlib import compare, report                   # noqa: E402
 from benchlib.scenario import CONTROL, need_disk       # noqa: E402
 from benchlib.servers import (VERSIONS, BenchError, Peer,  # noqa: E402
                               Server, stop_all)
@@ -51,7 +55,10 @@ import scenarios                                            # noqa: E402
 
 VARIANTS = ("stock", "patched")
 TOP = pathlib.Path(__file__).resolve().parents[1]
+RESULTS = TOP / "sql-bench/results"
 QUICK_MINUTES = 10              # the whole of --quick
+SHORT_MINUTES = 240             # the whole of --short
+SHORT_PAIRS = 3
 END = 15                        # seconds of a share kept for stopping servers
 
 
@@ -467,7 +474,7 @@ def parse(words):
     parser = argparse.ArgumentParser(
         prog="BUILD/bench", usage="%(prog)s [SCENARIO]... [OPTION]...",
         description="Measure the stock and the patched server in turn.",
-        epilog="Without SCENARIO, all: " + ", ".join(scenarios.ALL))
+        epilog="Without SCENARIO, or with 'all': " + ", ".join(scenarios.ALL))
     parser.add_argument("names", nargs="*", metavar="SCENARIO")
     parser.add_argument("--trees", type=pathlib.Path, required=True,
                         help=argparse.SUPPRESS)
@@ -481,10 +488,16 @@ def parse(words):
     parser.add_argument("--quick", action="store_true",
                         help="fewer cells and one pair, in "
                         f"{QUICK_MINUTES} minutes at most")
+    parser.add_argument("--short", action="store_true",
+                        help="measure again what sql-bench/results has, with "
+                        f"its settings, {SHORT_PAIRS} pairs and --control, and "
+                        "say what got worse. With --resume it goes on where "
+                        "it was interrupted")
     parser.add_argument("--budget", type=float, metavar="MINUTES",
                         help="time for all scenarios together; each gets its "
                         "share, and ends with what it has (default: as long "
-                        f"as it takes; quick {QUICK_MINUTES})")
+                        f"as it takes; quick {QUICK_MINUTES}, short "
+                        f"{SHORT_MINUTES})")
     parser.add_argument("--peer", type=peer, action="append", default=[],
                         metavar="NAME=SOCKET", dest="peers",
                         help="measure a running server beside, as root "
@@ -527,14 +540,34 @@ def parse(words):
     peers = [name for name, _ in options.peers]
     if len(set(peers)) < len(peers):
         parser.error("each --peer needs a name of its own")
+    if options.quick and options.short:
+        parser.error("--quick does not go with --short")
     if options.quick and options.budget is None:
         options.budget = QUICK_MINUTES
+    options.results = RESULTS / options.trees.name
+    if options.names == ["all"]:
+        options.names = []
     for name in options.names:
         if name not in scenarios.ALL:
             parser.error(f"unknown scenario '{name}'; there are "
                          + ", ".join(scenarios.ALL))
     options.names = options.names or list(scenarios.ALL)
+    if options.short:
+        shorten(options, parser)
     return options
+
+
+def shorten(options, parser):
+    """Take the settings of the raw data that a run is compared with, unless the
+    user names others."""
+    options.control = True
+    options.pairs = options.pairs or SHORT_PAIRS
+    options.budget = options.budget or SHORT_MINUTES
+    for name in options.names:
+        for key, value in compare.settings_of(options.results, name).items():
+            if key != "quick" and getattr(options, key, value) in (
+                    None, parser.get_default(key)):
+                setattr(options, key, value)
 
 
 def check(chosen, options):
@@ -634,7 +667,7 @@ def main():
             need_raw_data(options.second)
         report.write(options.output, TOP / "docs", scenarios.ALL,
                      options.second, options.trees.name,
-                     TOP / "sql-bench/results", report.IN_DOCS)
+                     RESULTS, report.IN_DOCS)
         print(f"wrote {TOP / 'docs' / 'PERFORMANCE.md'}")
         return
     obey_signals()
@@ -666,6 +699,9 @@ def measure(chosen, options):
     report.write(options.output, options.output, scenarios.ALL,
                  series=options.trees.name)
     print(f"report: {options.output / 'PERFORMANCE.md'}", flush=True)
+    if options.short:
+        print("\n".join(compare.table(options.output, options.results,
+                                      options.names)), flush=True)
     if failed:
         raise BenchError("\n".join(failed))
 

@@ -23,8 +23,8 @@ import bench                                            # noqa: E402
 import scenarios                                        # noqa: E402
 from scenarios import (cold_open, farm, hits, memory,   # noqa: E402
                        query_cache)
-from benchlib import (load, profile, report, sysbench,  # noqa: E402
-                      timelimit)
+from benchlib import (compare, load, profile, report,   # noqa: E402
+                      sysbench, timelimit)
 from benchlib.scenario import (CONTROL, Scenario, integers,  # noqa: E402
                                need_disk)
 from benchlib.servers import BenchError, Server         # noqa: E402
@@ -526,6 +526,64 @@ class MemoryTest(unittest.TestCase):
         labels = [cell["label"] for cell in memory.Memory.cells(options)]
         self.assertEqual(labels, [part[0] + label
                                   for label in self.measure(0, 25)])
+
+
+class CompareTest(unittest.TestCase):
+    """Of a run with the raw data of an earlier one."""
+
+    @staticmethod
+    def run_of(patched, again, unit="transactions/s", better=True):
+        cell = {"label": "one", "values": {
+            "stock": [100.0] * 5, "patched": patched, CONTROL: again}}
+        return data(cells=[cell], unit=unit, higher_is_better=better)
+
+    def test_a_slower_build_is_worse(self):
+        before = self.run_of([99.0, 100, 101, 102, 103], [99.0, 101] * 2 + [100])
+        now = self.run_of([79.0, 80, 81, 82, 83], [98.0, 102] * 2 + [100])
+        rows, compared = compare.worse(before, now)
+        self.assertEqual(compared, 1)
+        self.assertEqual([row[0] for row in rows], ["one"])
+        self.assertEqual(compare.worse(now, before), ([], 1))
+
+    def test_a_longer_time_is_worse(self):
+        before = self.run_of([5.0] * 5, [100.0] * 5, "s", False)
+        now = self.run_of([50.0] * 5, [100.0] * 5, "s", False)
+        self.assertEqual(len(compare.worse(before, now)[0]), 1)
+        self.assertEqual(len(compare.worse(now, before)[0]), 0)
+
+    def test_what_stock_against_itself_shows_as_well_is_noise(self):
+        before = self.run_of([100.0] * 5, [100.0] * 5)
+        now = self.run_of([85.0] * 5, [80.0] * 5)
+        self.assertEqual(compare.worse(before, now), ([], 1))
+
+    def test_table_names_what_it_cannot_compare(self):
+        with tempfile.TemporaryDirectory() as directory:
+            results, output = (pathlib.Path(directory, name)
+                               for name in ("results", "output"))
+            for path, patched in ((results, 100.0), (output, 50.0)):
+                path.mkdir()
+                path.joinpath("a.json").write_text(json.dumps(
+                    self.run_of([patched] * 5, [100.0] * 5)))
+            output.joinpath("b.json").write_text("{}")
+            lines = compare.table(output, results, ("a", "b", "c"))
+        self.assertRegex(lines[0], "^WORSE: a: one: 0.50 times .* 1.00 before")
+        self.assertRegex(lines[1], "^b: .* no data to compare with")
+        self.assertRegex(lines[2], "^c: nothing was measured")
+        self.assertRegex(lines[3], "^1 of 1 cells got worse")
+
+    def test_short_has_the_settings_of_the_raw_data(self):
+        with tempfile.TemporaryDirectory() as directory:
+            with unittest.mock.patch.object(bench, "RESULTS",
+                                            pathlib.Path(directory)):
+                path = pathlib.Path(directory, "nonexistent")
+                path.mkdir()
+                path.joinpath("farm.json").write_text(json.dumps({"settings": {
+                    "farm_sites": 7, "farm_engines": "aria", "quick": False}}))
+                options = parse("farm", "--short")
+                self.assertEqual((options.farm_sites, options.farm_engines,
+                                  options.control), (7, "aria", True))
+                options = parse("farm", "--short", "--farm-sites", "9")
+                self.assertEqual(options.farm_sites, 9)
 
 
 class RunProgramTest(unittest.TestCase):
