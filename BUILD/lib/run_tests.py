@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Run the tests that BUILD/test asks for, and sum them up.
 
-Every run is WHAT:TYPE.  mtr's and the unit tests' own output goes to the
+Every run is WHAT:TYPE; 'all' stands for those of everything.py.  mtr's and the unit tests' own output goes to the
 terminal as it comes; what they report is read from it and counted.  A run
 that reports nothing, or whose program fails without saying which test did,
 counts as one failure.  The last line is 'N passed, N failed, N skipped'.
@@ -22,6 +22,7 @@ import sys
 import tempfile
 import xml.etree.ElementTree
 
+import everything
 import overlay
 
 OUR_SUITE = "table_cache,table_cache_dump,table_cache_info"
@@ -456,6 +457,13 @@ class Runner:
         """The reason why a test may fail, or None."""
         return self.known.get(name.split(" ")[0])
 
+    def counts(self, results):
+        """How many tests of a run passed, failed and were skipped."""
+        failed = results.names("failed")
+        excused = sum(bool(self.excuse(name)) for name in failed)
+        return (len(results.names("passed")), len(failed) - excused,
+                len(results.names("skipped")) + excused)
+
     def summary(self, all_results):
         """Print the table; return the number of failures that count."""
         print("\n" + "=" * 72)
@@ -465,9 +473,7 @@ class Runner:
         notes = []
         for results in all_results:
             failed = results.names("failed")
-            excused = [name for name in failed if self.excuse(name)]
-            row = [len(results.names("passed")), len(failed) - len(excused),
-                   len(results.names("skipped")) + len(excused)]
+            row = self.counts(results)
             totals = [a + b for a, b in zip(totals, row)]
             print(f"{results.title:{width}}  "
                   + " ".join(f"{count:7d}" for count in row))
@@ -487,6 +493,38 @@ class Runner:
         return totals[1]
 
 
+class Everything:
+    """All runs, except those that a former call has made."""
+
+    def __init__(self, runner, record):
+        self.runner, self.record = runner, record
+        self.kept = everything.Kept(runner.trees / "test-all.json",
+                                    everything.revision(runner.top))
+        self.counts = {}
+
+    def run(self, run, make):
+        """The results of a run, made now or before."""
+        before = self.kept.get(run)
+        if before:
+            results = Results(before["title"])
+            results.outcome = before["outcome"]
+            results.retried = set(before["retried"])
+        if not before or self.runner.counts(results)[1]:
+            results = make()
+            self.kept.keep(run, results.title, results.outcome, results.retried)
+        self.counts[run] = self.runner.counts(results)
+        return results
+
+    def compare(self):
+        """Say what got worse; the caller has made all runs if it records."""
+        file = everything.tested_file(self.runner.top, self.runner.trees.name)
+        print("\n".join(everything.worse(everything.read_tested(file),
+                                         self.counts)))
+        if self.record:
+            everything.write_tested(file, self.counts)
+            print(f"recorded in {file}")
+
+
 def main():
     parser = argparse.ArgumentParser(
         description="Run tests and sum them up (called by BUILD/test).")
@@ -499,6 +537,8 @@ def main():
     parser.add_argument("--without-series", metavar="SERIES", default=[],
                         action="append",
                         help="a series whose source could not be fetched")
+    parser.add_argument("--record", action="store_true",
+                        help="with 'all': later ones are compared with this")
     parser.add_argument("runs", nargs="+", metavar="WHAT:TYPE")
     words = sys.argv[1:]
     mtr_options = []
@@ -510,13 +550,25 @@ def main():
     runner = Runner(arguments, mtr_options)
     all_results = []
     interrupted = False
+    whole = None
+    runs = arguments.runs
+    if runs == ["all"]:
+        whole = Everything(runner, arguments.record)
+        runner.seconds = runner.seconds or everything.SECONDS
+        runs = everything.runs(runner.trees / runner.variant / "source")
     try:
-        for run in arguments.runs:
+        for run in runs:
             what, _, build_type = run.rpartition(":")
-            all_results.append(runner.run(what, build_type))
+
+            def make(what=what, build_type=build_type):
+                return runner.run(what, build_type)
+            all_results.append(whole.run(run, make) if whole else make())
     except KeyboardInterrupt:
         interrupted = True
-        print("\ninterrupted")
+        print("\ninterrupted; 'all' goes on where it was" if whole
+              else "\ninterrupted")
+    if whole and not interrupted:
+        whole.compare()
     failures = runner.summary(all_results)
     return 1 if failures or interrupted or not all_results else 0
 

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What 'BUILD/test all' needs of run_tests.py: the list of all runs, which of
+them have been made, and a comparison with those of an earlier revision.
+
+A run is WHAT:TYPE. out/SERIES/test-all.json keeps the results of each run that
+ended, so that an interrupted 'all' goes on with the next run. They count only
+for the revision of the repository that they were made with. A run with a
+failure is made again.
+
+BUILD/lib/tested-SERIES is a line for each run of an earlier revision: the run,
+and how many of its tests passed, failed and were skipped.
+"""
+
+import hashlib
+import json
+import pathlib
+import re
+import subprocess
+
+SECONDS = 60                    # of each stress program
+OWN_RUNS = ("unit:release", "suite:release", "suite:debug")
+LAST_RUNS = ("stress:debug", "stress:asan", "stress:tsan", "series:release",
+             "series:debug")
+
+
+def default_suites(source):
+    """The suites that mtr runs if nobody names one, without those of the patch
+    set and those of engines and plugins that are not built."""
+    text = (source / "mysql-test/mariadb-test-run.pl").read_text(
+        encoding="utf-8", errors="replace")
+    listed = re.search(r"@DEFAULT_SUITES\s*=\s*qw\(([^)]*)\)", text)
+    if not listed:
+        raise ValueError(f"{source}/mysql-test/mariadb-test-run.pl lists no "
+                         "default suites")
+    found = listed[1].split()
+    for path in sorted(source.glob("*/*/mysql-test/*/")):
+        if (path.parts[-4] in ("plugin", "storage")
+                and not path.parts[-3].startswith("table_cache")
+                and (path / "t").is_dir() | any(path.glob("*.test"))
+                # Else it is an overlay of a suite that is listed
+                and not (source / "mysql-test/suite" / path.name).exists()
+                and not (source / "mysql-test" / path.name).exists()):
+            found.append(path.name)
+    return list(dict.fromkeys(found))
+
+
+def runs(source):
+    """All runs, those that fail soonest first."""
+    return [*OWN_RUNS, *(f"{suite}:release" for suite in default_suites(source)),
+            *LAST_RUNS]
+
+
+def revision(top):
+    """What distinguishes this state of the repository from others."""
+    def git(*words):
+        return subprocess.run(["git", "-C", str(top), *words], check=True,
+                              stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL).stdout
+    try:
+        changes = git("diff", "HEAD") + git("status", "--porcelain")
+        changed = hashlib.sha256(changes).hexdigest()[:12] if changes else ""
+        return git("rev-parse", "HEAD").decode().strip() + changed
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"                # not a clone: nothing is kept
+
+
+class Kept:
+    """The results of the runs that have been made."""
+
+    def __init__(self, file, now):
+        self.file, self.revision, self.made = file, now, {}
+        if file.exists() and now != "unknown":
+            data = json.loads(file.read_text())
+            if data["revision"] == now:
+                self.made = data["runs"]
+
+    def get(self, run):
+        """What keep() got, or None if the run has to be made."""
+        return self.made.get(run)
+
+    def keep(self, run, title, outcome, retried):
+        """Keep what a run reported, {test: 'passed', 'failed' or 'skipped'}."""
+        self.made[run] = {"title": title, "outcome": outcome,
+                          "retried": sorted(retried)}
+        new = self.file.with_suffix(".new")
+        new.write_text(json.dumps({"revision": self.revision,
+                                   "runs": self.made}, indent=0) + "\n")
+        new.replace(self.file)
+
+
+def read_tested(file):
+    """{run: (passed, failed, skipped)} of an earlier revision."""
+    if not file.exists():
+        return {}
+    found = {}
+    for line in file.read_text().splitlines():
+        if line and not line.startswith("#"):
+            run, *counts = line.split()
+            found[run] = tuple(map(int, counts))
+    return found
+
+
+def write_tested(file, counts):
+    """Replace the file that read_tested() reads."""
+    file.write_text(
+        "# SPDX-License-Identifier: GPL-2.0-only\n#\n"
+        "# What 'BUILD/test all --record' found: the run, then how many tests\n"
+        "# passed, failed, and were skipped\n"
+        + "".join(f"{run} {' '.join(map(str, numbers))}\n"
+                  for run, numbers in counts.items()))
+
+
+def worse(before, now):
+    """Lines that say which runs got worse."""
+    lines = []
+    for run, (passed, failed, _) in before.items():
+        if run not in now:
+            lines.append(f"WORSE: {run}: not run; {passed} tests passed before")
+        elif now[run][0] < passed or now[run][1] > failed:
+            lines.append(f"WORSE: {run}: {now[run][0]} passed and "
+                         f"{now[run][1]} failed, before {passed} and {failed}")
+    return lines or [f"no run got worse, of {len(before)} that were recorded"]
+
+
+def tested_file(top, series):
+    return pathlib.Path(top) / "BUILD/lib" / f"tested-{series}"
