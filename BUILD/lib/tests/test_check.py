@@ -1,0 +1,358 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Tests of BUILD/check, copied away from the repository, with a client that
+gives recorded answers."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import statistics
+import subprocess
+import tempfile
+import unittest
+
+TOP = pathlib.Path(__file__).resolve().parents[3]
+RESULTS = TOP / "sql-bench/results/10.11"
+
+# Reads statements, and answers from files in its directory
+CLIENT = r"""#!/bin/bash
+here=${0%/*}
+printf '%s\n' "$@" > "$here/arguments"
+if [ -e "$here/error" ]; then cat "$here/error" >&2; exit 1; fi
+times=0
+while IFS= read -r statement; do
+  printf '%s\n' "$statement" >> "$here/statements"
+  case $statement in
+    'SHOW GLOBAL VARIABLES;') cat "$here/variables" ;;
+    'SHOW GLOBAL STATUS;')    times=$((times + 1)); cat "$here/status$times" ;;
+    'SELECT "end of answer";') echo 'end of answer' ;;
+    'SELECT SLEEP'*)          echo 0 ;;
+    'SELECT COUNT'*)          echo 1500 ;;
+    *)                        echo "ERROR 1064: $statement" >&2 ;;
+  esac
+done
+"""
+VARIABLES = {
+    "version": "10.11.18-MariaDB-0+deb12u1-log", "version_comment": "Debian 12",
+    "version_source_revision": "0123abcd", "version_compile_machine": "x86_64",
+    "plugin_dir": "/usr/lib/mysql/plugin/", "table_open_cache": "2000",
+    "table_open_cache_instances": "8", "table_definition_cache": "400",
+    "innodb_open_files": "2000", "innodb_buffer_pool_size": "134217728",
+    "query_cache_type": "OFF", "query_cache_size": "1048576"}
+STATUS = {
+    "Uptime": "90000", "Questions": "100", "Connections": "10",
+    "Open_tables": "2000", "Opened_tables": "5000",
+    "Open_table_definitions": "400", "Opened_table_definitions": "400",
+    "Open_files": "4000", "Innodb_num_open_files": "50",
+    "Innodb_pages_read": "10", "Threads_connected": "5",
+    "Qcache_queries_in_cache": "0", "Ssl_version": ""}
+
+
+class CheckTest(unittest.TestCase):
+    def setUp(self):
+        work = tempfile.TemporaryDirectory()
+        self.addCleanup(work.cleanup)
+        self.work = pathlib.Path(work.name)
+        self.programs = self.work / "bin"
+        # Many files, so in memory where that can be
+        memory = tempfile.TemporaryDirectory(
+            dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
+        self.addCleanup(memory.cleanup)
+        self.data = pathlib.Path(memory.name, "data")
+        self.programs.mkdir()
+        (self.data / "mysql").mkdir(parents=True)
+        (self.data / "mysql/user.MAI").touch()
+        shutil.copy(TOP / "BUILD/check", self.work / "check")
+        self.program("mariadb", CLIENT)
+        # What runs as the server
+        shutil.copy(shutil.which("sleep"), self.work / "mariadbd")
+        server = subprocess.Popen([self.work / "mariadbd", "600"])
+        self.addCleanup(server.wait)
+        self.addCleanup(server.kill)
+        (self.data / "pid").write_text(f"{server.pid}\n")
+        # The name of a process is the old one until exec()
+        while pathlib.Path(f"/proc/{server.pid}/comm").read_text(
+                ) != "mariadbd\n":
+            pass
+
+    def program(self, name, text):
+        path = self.programs / name
+        path.write_text(text)
+        path.chmod(0o755)
+
+    def tables(self, *suffixes, count=600, database="shop"):
+        (self.data / database).mkdir(exist_ok=True)
+        for number in range(count):
+            for suffix in suffixes:
+                (self.data / database / f"t{number}{suffix}").touch()
+
+    def run_check(self, *words, variables=(), **after):
+        """Its status, and its output in one line; 'after' is the status after a
+        minute."""
+        for name, found in (
+                ("variables", {**VARIABLES, "datadir": f"{self.data}/",
+                               "pid_file": str(self.data / "pid"),
+                               **dict(variables)}),
+                ("status1", {**STATUS, **{name: value for name, value
+                                          in after.items()
+                                          if name not in STATUS}}),
+                ("status2", {**STATUS, **after})):
+            (self.programs / name).write_text("".join(
+                f"{key}\t{value}\n" for key, value in found.items()))
+        done = subprocess.run(
+            [self.work / "check", *words], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            check=False, env={"PATH": f"{self.programs}:/usr/bin:/bin"})
+        self.assertNotRegex(done.stdout, r"line \d+|1064")
+        return done.returncode, re.sub(r"\s+", " ", done.stdout)
+
+    def verdict(self, **how):
+        status, said = self.run_check(**how)
+        self.assertEqual(status, 0, said)
+        return said
+
+
+class VerdictTest(CheckTest):
+    def test_myisam_tables_that_are_opened_again_and_again(self):
+        self.tables(".frm", ".MYI", ".MYD")
+        said = self.verdict(Opened_tables="125000", Open_tables="500")
+        self.assertIn("600 MyISAM, 0 Aria, 0 InnoDB, 0 others", said)
+        # 120,000 opens of 28 + 109 / 2 us
+        self.assertIn("Yes. MyISAM and Aria: about 120,000 tables opened in 60 s "
+                      "cost about 9.8 s of CPU time", said)
+        self.assertIn("2.1 to 2.7 times the pages", said)
+        self.assertIn("BUILD/package", said)
+        self.assertIn("this host's version, 10.11.18-0+deb12u1.", said)
+        self.assertIn("table_open_cache = 1000 table_definition_cache = 1060 "
+                      "open_files_limit = 5000", said)
+        self.assertIn("LimitNOFILE=5000", said)
+
+    def test_myisam_tables_that_stay_open(self):
+        self.tables(".frm", ".MYI", ".MYD")
+        said = self.verdict(Opened_tables="5010")
+        self.assertIn("No, not for MyISAM and Aria", said)
+        self.assertIn("Nothing: these settings fit", said)
+
+    def test_definitions_that_do_not_fit(self):
+        self.tables(".frm", ".ibd")
+        said = self.verdict(Opened_tables="65000",
+                            Opened_table_definitions="9400")
+        self.assertIn("InnoDB: perhaps. 9,000 definitions", said)
+        self.assertIn("First, on the unpatched server "
+                      "table_definition_cache=1100", said)
+        self.assertNotIn("Yes", said)
+
+    def test_innodb_files_that_do_not_fit(self):
+        self.tables(".frm", ".ibd")
+        said = self.verdict(variables={"innodb_open_files": "500"},
+                            Innodb_pages_read="100000")
+        self.assertIn("more tables than innodb_open_files", said)
+        self.assertIn("innodb_open_files=660", said)
+
+    def test_innodb_tables_that_fit(self):
+        self.tables(".frm", ".ibd")
+        said = self.verdict(variables={"table_definition_cache": "3000"})
+        self.assertIn("InnoDB: no gain now. In the first seconds or minutes "
+                      "after a restart", said)
+
+    def test_few_tables(self):
+        self.tables(".frm", ".MYI", count=40)
+        self.assertIn("No. With 40 tables there is nothing to gain.",
+                      self.verdict())
+
+    def test_large_query_cache(self):
+        self.tables(".frm", ".ibd", count=40)
+        said = self.verdict(variables={"query_cache_type": "ON",
+                                       "query_cache_size": str(1 << 30)},
+                            Qcache_queries_in_cache="650000")
+        self.assertIn("Query cache: yes, if you want to keep it. It has 650,000 "
+                      "results.", said)
+
+    def test_patched_server(self):
+        said = self.verdict(
+            variables={"version_source_revision": "0123+table-cache.4567"},
+            Table_open_cache_evictions="7", Table_open_cache_hits="970",
+            Table_open_cache_misses="30")
+        self.assertIn("This server has the patch set.", said)
+        self.assertNotIn("unpatched", said)
+
+    def test_server_that_was_just_started(self):
+        self.tables(".frm", ".MYI")
+        self.assertIn("started 5 minutes ago", self.verdict(Uptime="300"))
+
+    def test_no_series_of_ours(self):
+        for version, said in (
+                ("10.6.22-MariaDB-ubu2204", "and this is 10.6"),
+                ("11.4.8-MariaDB", "and this is 11.4"),
+                ("10.11.9-5-MariaDB-enterprise", "MariaDB Enterprise"),
+                ("8.0.36-0ubuntu0", "No. The patch set is for MariaDB")):
+            self.assertIn(said, self.verdict(variables={"version": version}))
+
+    def test_more_tables_than_memory(self):
+        self.tables(".frm", ".MYI", count=3)
+        for number in range(3):
+            for part in range(400):
+                (self.data / f"shop/p{number}#P#p{part}.MYI").touch()
+        said = self.verdict()
+        self.assertIn("6 MyISAM", said)         # not 1203
+
+
+class OriginTest(CheckTest):
+    def test_by_the_version(self):
+        for version, what in (
+                ("10.11.18-MariaDB-0+deb12u1", "Debian 12's,"),
+                ("11.8.6-MariaDB-0+deb13u1 from Debian", "Debian 13's,"),
+                ("10.11.13-MariaDB-0ubuntu0.24.04.1", "Ubuntu's,"),
+                ("10.11.14-MariaDB-deb12-log", "MariaDB.org's .deb package,"),
+                ("11.8.3-MariaDB-ubu2404", "MariaDB.org's .deb package,"),
+                ("10.11.2-MariaDB-1:10.11.2+maria~deb11",
+                 "MariaDB.org's .deb package,")):
+            self.tables(".frm", ".MYI")
+            said = self.verdict(variables={"version": version})
+            self.assertIn(f"Server {version.partition('-')[0]}, {what} x86_64",
+                          said)
+            self.assertEqual("BUILD/package" in said, "Debian" in what)
+            self.assertEqual("BUILD/series --source mariadb-10.11.14.tar.gz"
+                             in said, version.startswith("10.11.14"))
+
+    def test_by_the_package(self):
+        for package, what in (
+                ("MariaDB-server 10.11.14-1.el9", "MariaDB.org's RPM"),
+                ("mariadb-server 10.11.10-1.el9_5", "the distribution's RPM")):
+            self.program("dpkg-query", "#!/bin/sh\nexit 1\n")
+            self.program("rpm", f"#!/bin/sh\necho '{package}'\n")
+            said = self.verdict(variables={
+                "version": "10.11.14-MariaDB",
+                "plugin_dir": "/usr/lib64/mysql/plugin/"})
+            self.assertIn(f"{what} ({package})", said)
+
+    def test_by_the_paths(self):
+        for path, what in (
+                ("/usr/lib64/mysql/plugin/", "MariaDB.org's RPM, by its paths"),
+                ("/usr/lib64/mariadb/plugin/",
+                 "the distribution's RPM, by its paths"),
+                ("/usr/local/mysql/lib/plugin/",
+                 "a binary archive or an own build")):
+            self.tables(".frm", ".MYI")
+            said = self.verdict(variables={"version": "10.11.14-MariaDB",
+                                           "plugin_dir": path})
+            self.assertIn(what, said)
+            self.assertIn("nothing was tried on such a system", said)
+
+
+class UseTest(CheckTest):
+    def test_it_only_reads(self):
+        self.tables(".frm", ".ibd")
+        before = sorted(self.data.rglob("*"))
+        self.verdict()
+        for statement in (self.programs / "statements"
+                          ).read_text().splitlines():
+            self.assertRegex(statement, r"^(SHOW GLOBAL (VARIABLES|STATUS)|"
+                             r'SELECT (SLEEP\(60\)|"end of answer"));$')
+        self.assertEqual(sorted(self.data.rglob("*")), before)
+
+    def test_from_outside_it_says_less(self):
+        self.tables(".frm", ".MYI")
+        (self.data / "pid").write_text("0\n")
+        said = self.verdict(Opened_tables="65000")
+        self.assertIn("from outside", said)
+        self.assertIn("1,500, of unknown engines", said)
+        self.assertIn("Unknown for MyISAM and Aria", said)
+        self.assertNotIn("Yes", said)
+
+    def test_other_options_go_to_the_client(self):
+        status, _ = self.run_check("--socket=/a b", "--seconds", "2", "-u", "me")
+        self.assertEqual(status, 0)
+        self.assertEqual((self.programs / "arguments").read_text().split("\n")[:3],
+                         ["--socket=/a b", "-u", "me"])
+
+    def test_seconds_are_those_asked_for(self):
+        self.run_check("--seconds=7")
+        self.assertIn("SELECT SLEEP(7);",
+                      (self.programs / "statements").read_text())
+
+    def test_no_connection_is_an_error(self):
+        (self.programs / "error").write_text("ERROR 2002: no socket\n")
+        status, said = self.run_check()
+        self.assertEqual(status, 1)
+        self.assertIn("ERROR 2002: no socket", said)
+        self.assertIn("--socket=FILE", said)
+
+    def test_no_client_is_an_error(self):
+        (self.programs / "mariadb").unlink()
+        if not shutil.which("mariadb", path="/usr/bin:/bin"):
+            status, said = self.run_check()
+            self.assertEqual(status, 1)
+            self.assertIn("install MariaDB's client", said)
+
+    def test_wrong_usage(self):
+        for words in (["--seconds"], ["--seconds=0"], ["--seconds", "1m"],
+                      ["host"], ["-u"]):
+            status, said = self.run_check(*words)
+            self.assertEqual(status, 2, said)
+
+    def test_help(self):
+        status, said = self.run_check("--help")
+        self.assertEqual(status, 0)
+        self.assertTrue(said.startswith("Usage: check"))
+
+
+class FigureTest(unittest.TestCase):
+    """The figures in the script are those of the benchmarks."""
+
+    def setUp(self):
+        self.text = (TOP / "BUILD/check").read_text()
+
+    def figure(self, name):
+        return re.search(rf"\b{name}='?([^'\s]+(?: to [^'\s]+)?)",
+                         self.text)[1]
+
+    def cells(self, name):
+        found = json.loads((RESULTS / f"{name}.json").read_text())["cells"]
+        return {cell["label"]: cell for cell in found}
+
+    def test_cost_of_an_open(self):
+        cells = self.cells("open-tables")
+
+        def saved(engine, cache):
+            details = cells[f"{engine}, 16 threads, table_open_cache={cache}"
+                            ]["details"]
+            cost = {name: statistics.median(each["cpu_us"]
+                                            for each in details[name])
+                    for name in ("stock", "patched")}
+            opens = statistics.median(each["opens"]
+                                      for each in details["stock"])
+            return (cost["stock"] - cost["patched"]) / opens
+
+        for engine in ("myisam", "aria"):
+            base = int(self.figure(f"SAVED_{engine.upper()}"))
+            each = int(self.figure(f"SAVED_{engine.upper()}_1000"))
+            self.assertAlmostEqual(base / saved(engine, 64), 1, delta=0.1)
+            self.assertAlmostEqual((base + 8.192 * each) / saved(engine, 8192),
+                                   1, delta=0.1)
+
+    def ratios(self, name, labels):
+        cells = self.cells(name)
+        return [statistics.median(
+            patched / stock for stock, patched in zip(
+                cells[label]["values"]["stock"],
+                cells[label]["values"]["patched"])) for label in labels]
+
+    def test_farm_and_first_touch(self):
+        for name, scenario, labels in (
+                *((f"FARM_{engine.upper()}", "farm",
+                   [f"{engine}, table_open_cache={cache}: pages/s"
+                    for cache in (2000, 8000)])
+                  for engine in ("myisam", "aria", "innodb")),
+                ("FIRST_TOUCH", "cold-open",
+                 ["1 connection: tables/s", "16 connections: tables/s"])):
+            found = self.ratios(scenario, labels)
+            said = list(map(float, self.figure(name).split(" to ")))
+            self.assertAlmostEqual(said[0], min(found), delta=0.06, msg=name)
+            self.assertAlmostEqual(said[-1], max(found), delta=0.06, msg=name)
+
+
+if __name__ == "__main__":
+    unittest.main()
