@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # The common part of the commands in BUILD/; to be sourced.  Takes --base SERIES
-# out of the command's arguments, and sets:
+# and --source PATH out of the command's arguments, and sets:
 #   top     the repository
 #   base    MariaDB release series: from --base, or from the environment's
-#           MARIADB_BASE, or of the Debian release that runs here, or 10.11
+#           MARIADB_BASE, or of the source, or of the Debian release that runs
+#           here, or 10.11
 #   trees   directory of sources and build trees
+#   MARIADB_SOURCE   in the environment: a source directory or tarball to build
+#           on, from --source; without it, Debian's source package
 # Exit status of every command: 0 done, 1 failed, 2 wrong usage.
 
 set -euo pipefail
@@ -42,11 +45,30 @@ default_base()
   printf '%s' "${file%.cmake}"
 }
 
-base=${MARIADB_BASE:-$(default_base /etc/os-release)}
-arguments=()
+# series_of_source PATH: the series of a source directory or tarball
+series_of_source()
+{
+  local text
+  if [ "$1" != "${1%.dsc}" ]; then
+    sed -n 's/^Version: \([0-9]*:\)\{0,1\}\([0-9]*\.[0-9]*\)\..*/\2/p' "$1"
+    return
+  elif [ -d "$1" ]; then
+    text=$(cat "$1/VERSION" 2> /dev/null) || true
+  else
+    text=$(tar -xOf "$1" --wildcards --no-wildcards-match-slash \
+               --occurrence=1 '*/VERSION' 2> /dev/null) ||
+      true
+  fi
+  sed -n 's/^MYSQL_VERSION_MAJOR=//p; s/^MYSQL_VERSION_MINOR=/./p' <<< "$text" |
+    tr -d '\n'
+}
+
+base=${MARIADB_BASE:-} arguments=()
 while [ $# -gt 0 ]; do
   case $1 in
-    --base) need_value "$1" $#; base=$2; shift ;;
+    --base) need_value "$1" $#; base=$2; shift
+            [ -n "$base" ] || wrong "--base needs a value" ;;
+    --source) need_value "$1" $#; MARIADB_SOURCE=$2; shift ;;
     --)     break ;;
     *)      arguments+=("$1") ;;
   esac
@@ -54,10 +76,21 @@ while [ $# -gt 0 ]; do
 done
 set -- "${arguments[@]}" "$@"
 unset arguments
+if [ -n "${MARIADB_SOURCE:-}" ]; then
+  [ -e "$MARIADB_SOURCE" ] ||
+    wrong "--source: there is no file or directory $MARIADB_SOURCE"
+  export MARIADB_SOURCE=$(realpath -- "$MARIADB_SOURCE")
+  [ -n "$base" ] || base=$(series_of_source "$MARIADB_SOURCE")
+  [ -n "$base" ] ||
+    wrong "--source: $MARIADB_SOURCE has no file VERSION at its top: it is not" \
+          "a MariaDB source"
+fi
+[ -n "$base" ] || base=$(default_base /etc/os-release)
 [ -f "$top/cmake/base-$base.cmake" ] ||
   wrong "unknown series '$base' ($(cd "$top/cmake" && echo base-*.*.cmake |
          sed 's/base-//g; s/\.cmake//g'))"
-trees=$top/out/$base
+# What is built from Debian's source stays beside what is built from another
+trees=$top/out${MARIADB_SOURCE:+/source}/$base
 
 check_type()
 {
@@ -162,6 +195,25 @@ check_room()
          "make room there"
 }
 
+# survey_patches TARGET...: get the source, and unless it is the tested one, say of
+# each patch whether it applies; fail if one does not
+survey_patches()
+{
+  local tested
+  case " $*" in
+    *' source-stock'*|*' patched-'*|*' source-patched'*) ;;
+    *) return 0 ;;
+  esac
+  run_job cmake --build "$trees/cmake" --target source-stock ||
+    fail "there is no source; see above"
+  tested=$(sed -n 's/^set(BASE_PINNED \(.*\))$/\1/p' \
+           "$top/cmake/base-$base.cmake")
+  [ "$(cat "$trees/stock/version")" != "$tested" ] || return 0
+  python3 -B "$top/BUILD/lib/overlay.py" survey --top "$top" \
+          --stock "$trees/stock" --patched "$trees/patched" ||
+    fail "see above, and docs/DEVELOPING.md, A new MariaDB release"
+}
+
 # make_targets TARGET...: run targets of CMakeLists.txt
 make_targets()
 {
@@ -172,6 +224,7 @@ make_targets()
         -D "TREES=$trees" -D "EXTRA_ENGINES=${EXTRA_ENGINES:-OFF}" \
         > "$top/out/cmake.log" 2>&1 ||
     { tail -n 20 "$top/out/cmake.log" >&2; fail "CMake failed; see above"; }
+  survey_patches "$@"
   local target
   # How far a build is, and how long the rest may take
   export NINJA_STATUS=${NINJA_STATUS-'[%p, %e s, %f of %t] '}

@@ -14,7 +14,10 @@ older version, as after a point release of Debian.  Then --pinned is taken from
 the same mirrors: an older version, which they often keep for some time.  apt's
 lists no longer vouch for it, so --pinned-sha256 has to.
 
-With --from, a source directory or tarball is taken instead.
+With --from, a source directory or tarball is taken instead: MariaDB's own
+release, a checkout with its submodules, or a source package, unpacked or as its
+.dsc file.  It is
+taken again when a file of it has changed.
 
 The source appears under its final name only when it is complete.  A source
 that is there already, from the same origin, is left alone.  A new one gets an
@@ -26,6 +29,7 @@ Exit status: 0 done, 1 failed, 2 wrong usage.
 
 import argparse
 import functools
+import hashlib
 import os
 import pathlib
 import re
@@ -132,8 +136,8 @@ def private_apt(directory, suite):
     if suite and machine and machine != suite:
         entries = for_release(entries, machine, suite)
     if not entries:
-        raise FetchError("no package source is configured in /etc/apt; set "
-                         "MARIADB_SOURCE to a source tarball or directory")
+        raise FetchError("no package source is configured in /etc/apt; name "
+                         "a source tarball or directory by --source")
     for name in ("parts", "lists/partial", "cache/archives/partial"):
         (directory / name).mkdir(parents=True)
     for name, text in entries.items():
@@ -237,8 +241,8 @@ def fetch_package(package, series, suite, work, pinned=None):
     for tool in ("apt-get", "apt-cache", "dpkg", "dpkg-source"):
         if not shutil.which(tool):
             raise FetchError(f"'{tool}' is missing (Debian's packages apt and "
-                             "dpkg-dev); or set MARIADB_SOURCE to a source "
-                             "tarball or directory")
+                             "dpkg-dev); or name a source tarball or directory "
+                             "by --source")
     env = private_apt(work / "apt", suite)
     say("reading the package lists (private configuration)")
     status, output = run(["apt-get", "update", "-q"], env=env)
@@ -284,8 +288,8 @@ def fetch_package(package, series, suite, work, pinned=None):
             if reason:
                 failures.append(f"{version}: {reason}")
         if not version or reason:
-            raise FetchError("no version's source could be fetched; set "
-                             "MARIADB_SOURCE to a source tarball or directory:"
+            raise FetchError("no version's source could be fetched; name a "
+                             "source tarball or directory by --source:"
                              "\n  " + "\n  ".join(failures))
     if failures:
         say(f"building on {version}, not on the newest version, for that "
@@ -293,12 +297,17 @@ def fetch_package(package, series, suite, work, pinned=None):
     descriptions = list(directory.glob("*.dsc"))
     if len(descriptions) != 1:
         raise FetchError(f"expected one .dsc file, found {len(descriptions)}")
+    unpack_package(descriptions[0], work / "source")
+    return work / "source", version
+
+
+def unpack_package(description, target):
+    """Unpack a source package, given its .dsc file."""
     say("unpacking with Debian's patches")
-    status, output = run(["dpkg-source", "--extract", str(descriptions[0]),
-                          str(work / "source")])
+    status, output = run(["dpkg-source", "--extract", str(description),
+                          str(target)])
     if status:
         raise FetchError("dpkg-source failed:\n" + output[-2000:])
-    return work / "source", version
 
 
 def take_given(given, work):
@@ -306,11 +315,13 @@ def take_given(given, work):
     given = pathlib.Path(given).expanduser()
     target = work / "source"
     if given.is_dir():
-        say("copying the directory given by MARIADB_SOURCE")
+        say(f"copying {given}")
         shutil.copytree(given, target, symlinks=True,
                         ignore=shutil.ignore_patterns(".git"))
+    elif given.suffix == ".dsc" and given.is_file():
+        unpack_package(given, target)
     elif given.is_file():
-        say("unpacking the tarball given by MARIADB_SOURCE")
+        say(f"unpacking {given}")
         target.mkdir()
         status, output = run(["tar", "--extract", "--file", str(given),
                               "--directory", str(target),
@@ -318,11 +329,62 @@ def take_given(given, work):
         if status:
             raise FetchError("tar failed:\n" + output[-2000:])
     else:
-        raise FetchError(f"MARIADB_SOURCE={given}: no such file or directory")
+        raise FetchError(f"{given}: no such file or directory")
     if not (target / "VERSION").is_file():
-        raise FetchError("MARIADB_SOURCE has no file VERSION at its top: it "
-                         "is not a MariaDB source")
-    return target, None
+        raise FetchError(f"{given} has no file VERSION at its top: it is not a "
+                         "MariaDB source")
+    for part in SUBMODULES:
+        if (target / part).is_dir() and not any((target / part).iterdir()):
+            raise FetchError(f"{part} is empty: in the checkout, git submodule "
+                             "update --init --recursive")
+    add_revision(given, target)
+    return target, package_version(target)
+
+
+SUBMODULES = ("libmariadb", "wsrep-lib")
+
+
+def add_revision(given, target):
+    """Write down what a checkout is of: its copy has no .git, from which
+    MariaDB's build would take that."""
+    file = target / "include/source_revision.h"
+    if file.exists() or not (given / ".git").exists():
+        return
+    status, revision = run(["git", "-C", str(given), "rev-parse", "HEAD"])
+    if status == 0:
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f'#define SOURCE_REVISION "{revision.strip()}"\n')
+
+
+def package_version(source):
+    """Debian's version of an unpacked source package, if its patches are
+    applied; else None."""
+    applied = source / ".pc/applied-patches"
+    changelog = source / "debian/changelog"
+    if not (applied.is_file() and applied.read_text().split()
+            and changelog.is_file()):
+        return None
+    with open(changelog, encoding="utf-8", errors="replace") as file:
+        match = re.match(r"\S+ \((\S+)\)", file.readline())
+    return match[1] if match else None
+
+
+def identity_of(given):
+    """A checksum of what a source directory or tarball is: of names, sizes and
+    times, which an edit changes."""
+    given = pathlib.Path(given).expanduser().resolve()
+    found = hashlib.sha256()
+    for directory, folders, names in os.walk(given):
+        folders[:] = sorted(name for name in folders if name != ".git")
+        for name in sorted(names):
+            path = os.path.join(directory, name)
+            stat = os.lstat(path)
+            found.update(f"{path}\0{stat.st_size} {stat.st_mtime_ns}\0"
+                         .encode("utf-8", "surrogateescape"))
+    if given.is_file():
+        stat = given.stat()
+        found.update(f"{stat.st_size} {stat.st_mtime_ns}".encode())
+    return f"{given} {found.hexdigest()[:16]}"
 
 
 def mark_as_new(source):
@@ -346,8 +408,7 @@ def fetch(package, series, suite, given, destination, pinned=None):
     destination.mkdir(parents=True, exist_ok=True)
     final = destination / "source"
     # Where the source came from: nothing is fetched twice
-    origin = str(pathlib.Path(given).expanduser().resolve()
-                 if given else "package " + package)
+    origin = identity_of(given) if given else "package " + package
     origin_file = destination / "origin"
     if (final.is_dir() and (destination / "version").is_file()
             and origin_file.is_file()

@@ -120,6 +120,17 @@ def places(block, lines):
             if lines[at] == block[0] and lines[at:at + size] == block]
 
 
+def found(difference, lines, series=None):
+    """Yield (number, hunk, line, places) of the hunks for a series: the line
+    that a hunk names, from 1, and where its lines occur in the file, from 0."""
+    named = [int(match[1]) for match in map(HEAD.fullmatch,
+                                            lines_of(difference)) if match]
+    for number, (hunk, line) in enumerate(zip(read_hunks(difference), named),
+                                          1):
+        if is_for(hunk, series):
+            yield number, hunk, line, places(old_block(hunk), lines)
+
+
 def locate(hunks, lines, series=None):
     """The edits of the hunks for a series, in the order in which they apply."""
     edits = []

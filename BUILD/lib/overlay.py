@@ -26,6 +26,10 @@ series of MariaDB's share these files.  Where one series needs another form,
            hunks that fit the other series, too, where such hunks exist, and
            warns of what then breaks a rule on another series.  Hunks keep
            their topics; a new one needs --topic.
+  survey   says of each patch whether it applies to a source that was not tested:
+           unchanged, moved, or not at all.  It does not guess: a hunk whose
+           lines occur twice, or in another order, does not apply, nor does a
+           patch if MariaDB has changed code that the patch set replaces.
   check    verifies the rules above, and that MariaDB has not changed code that
            a patch disables, on each series whose source is there; it is part
            of BUILD/test unit.
@@ -63,10 +67,17 @@ STAMPED = "include/source_revision.h"
 NOT_IN_A_SERVER = re.compile(r"(^|/)(mysql-test|unittest)/")
 IGNORED = re.compile(r"(\.orig|\.rej|\.reject|~|\.pyc)$|(^|/)__pycache__(/|$)")
 DISABLED = "Disabled-Code"      # a patch's field for disabled_code()
+# A patch's field: it corrects one of Debian's patches
+ONLY_DEBIAN = "Only-For: Debian"
+# Checksums of MariaDB's files that are replaced whole, of the versions tested
+REPLACED_SUMS = "BUILD/lib/replaced.sha256"
 LICENSE = "SPDX-License-Identifier: GPL-2.0-only"
 # File types that have no comments, or whose every byte is compared
 NO_LICENSE = (".result", ".rdiff", ".json", ".svg", ".opt", ".cnf",
               ".combinations", ".sh.opt", ".gitignore")
+
+
+UNCHANGED, MOVED, DOES_NOT_APPLY = "unchanged", "moved", "DOES NOT APPLY"
 
 
 class OverlayError(Exception):
@@ -102,14 +113,22 @@ def series_of(version):
     return match[1] if match else ""
 
 
-def sources(top, series):
+def has_debian_patches(version):
+    """Whether a version is Debian's, like 1:11.8.6-0+deb13u1."""
+    return "-" in version
+
+
+def sources(top, series, debian=True):
     """{name: path} of the patch set's files for a release series, by the name
-    that each has in the shared folders."""
+    that each has in the shared folders.  'debian': the source has Debian's
+    patches."""
     result = {name: top / name for name in files_below(top)}
     own = top / f"only-{series}"
     for name in files_below(own) if series else ():
         result[name] = own / name
-        if not result[name].stat().st_size:
+        if (not result[name].stat().st_size
+                or not debian and name.endswith(".patch")
+                and f"\n{ONLY_DEBIAN}\n".encode() in read(result[name])):
             del result[name]
     return result
 
@@ -194,6 +213,7 @@ class Overlay:
             raise OverlayError(f"{self.stock}: no source there; fetch it first")
         self.topics = topics.read_topics(top)
         self.others = []
+        self.debian = has_debian_patches(self.version)
         for other in sorted(out.glob("*/stock/source")) if out else ():
             other = Overlay(top, other.parent, other.parents[1] / "patched")
             if other.series not in ("", self.series):
@@ -215,7 +235,7 @@ class Overlay:
         """{path: content} of every file that differs from MariaDB's."""
         result = {}
         failures = []
-        for name, source in sorted(sources(self.top, self.series).items()):
+        for name, source in sorted(sources(self.top, self.series, self.debian).items()):
             content = read(source)
             if not name.endswith(".patch"):
                 result[name] = content
@@ -391,7 +411,7 @@ class Overlay:
     def name_hunks(self, topic):
         """Give the name of a topic to the hunks that have none: somebody has
         written a .patch by hand."""
-        for name, source in sorted(sources(self.top, self.series).items()):
+        for name, source in sorted(sources(self.top, self.series, self.debian).items()):
             if not name.endswith(".patch"):
                 continue
             text = read(source).decode("latin-1")
@@ -404,7 +424,7 @@ class Overlay:
     def to_be_reworded(self):
         """MariaDB's files whose patch would have other hunks if it was written
         now: they were written when there was no source of another series."""
-        for name, source in sorted(sources(self.top, self.series).items()):
+        for name, source in sorted(sources(self.top, self.series, self.debian).items()):
             path = name[:-len(".patch")]
             originals = [read(other.stock / path)
                          for other in self.sharing(name, path)]
@@ -496,6 +516,64 @@ class Overlay:
               + "".join(f"\n      line {line}: a new hunk of {name}"
                         for line, name in new_places))
 
+    # ------------------------------------------------------------ surveying
+
+    def survey(self):
+        """Yield (name, state, sentence) for each patch, and for each other file
+        that does not fit: UNCHANGED, MOVED or DOES_NOT_APPLY."""
+        names = sources(self.top, self.series, self.debian)
+        known = (self.top / REPLACED_SUMS).read_text().split()
+        for name, source in sorted(names.items()):
+            if name.endswith(".patch"):
+                yield (name, *self.survey_patch(name, read(source)))
+                continue
+            original = read(self.stock / name)
+            if name in REPLACED and digest(original) not in known:
+                yield (name, DOES_NOT_APPLY, "MariaDB has changed this file, "
+                       "which the patch set replaces: make the change in ours, "
+                       f"then add the checksum to {REPLACED_SUMS}")
+            elif name not in REPLACED and original is not None:
+                yield name, DOES_NOT_APPLY, "MariaDB has a file of that name"
+
+    def survey_patch(self, name, content):
+        """(state, sentence) of one patch."""
+        path = name[:-len(".patch")]
+        original = read(self.stock / path)
+        if original is None:
+            return DOES_NOT_APPLY, f"MariaDB {self.version} has no file {path}"
+        header, difference = split_patch(content.decode("latin-1"))
+        lines = hunks.lines_of(original)
+        problems, shifts = [], []
+        last = {}
+        for number, hunk, named, places in hunks.found(difference, lines,
+                                                       self.series):
+            what = f"hunk {number} ({hunk.topic or 'no topic'})"
+            if len(places) != 1:
+                problems.append(f"{what} is found {len(places)} times")
+                continue
+            # Those of one series are behind the others
+            kind = hunk.topic.partition(" only ")[2]
+            if places[0] < last.get(kind, 0):
+                problems.append(f"{what} is found, but before the one that it "
+                                "was behind")
+            last[kind] = places[0]
+            shifts.append(places[0] + 1 - named)
+        if problems:
+            return DOES_NOT_APPLY, "; ".join(problems)
+        sums = disabled_sums(header)
+        if (disabled_code(difference, original, self.series)
+                != sums.get(self.series, sums.get(""))):
+            return (DOES_NOT_APPLY, "it is found, but MariaDB has changed code "
+                    "that the patch set replaces: make the change where that "
+                    "code is now (docs/DEVELOPING.md, A new MariaDB release)")
+        moved = [shift for shift in shifts if shift]
+        if not moved:
+            return UNCHANGED, ""
+        return MOVED, (f"{len(moved)} of {len(shifts)} hunks, by "
+                       + (f"{min(moved):+d} to {max(moved):+d} lines"
+                          if min(moved) < max(moved)
+                          else f"{moved[0]:+d} lines"))
+
     # ------------------------------------------------------------- checking
 
     def check(self):
@@ -542,7 +620,7 @@ class Overlay:
     def check_sources(self):
         """Yield a sentence for each rule broken on this series' source."""
         stock_digests = {}
-        names = sources(self.top, self.series)
+        names = sources(self.top, self.series, self.debian)
         for name, source in sorted(names.items()):
             content = read(source)
             if name.endswith(".patch"):
@@ -604,6 +682,22 @@ class Overlay:
                    f"{DISABLED}: {disabled_field(sums)}")
 
 
+def print_survey(overlay):
+    """Print what survey() says; fail if one patch does not apply."""
+    found = list(overlay.survey())
+    count = {state: sum(each[1] == state for each in found)
+             for state in (UNCHANGED, MOVED, DOES_NOT_APPLY)}
+    print(f"-- patches on MariaDB {overlay.version}: {count[UNCHANGED]} apply "
+          f"unchanged, {count[MOVED]} moved, {count[DOES_NOT_APPLY]} not at all")
+    for name, state, sentence in found:
+        if state != UNCHANGED:
+            print(f"   {state}: {name}: {sentence}")
+    sys.stdout.flush()
+    if count[DOES_NOT_APPLY]:
+        raise OverlayError("the patch set does not fit this source; nothing was "
+                           "patched")
+
+
 def same_file(a, b):
     """Whether two files are alike; a copy keeps its original's time."""
     try:
@@ -620,7 +714,7 @@ def main():
     parser = argparse.ArgumentParser(
         description="Lay the patch set over MariaDB's source, take edits "
                     "back, or check the patch set's rules.")
-    parser.add_argument("action", choices=("apply", "refresh", "check"))
+    parser.add_argument("action", choices=("apply", "refresh", "check", "survey"))
     parser.add_argument("--top", type=pathlib.Path, required=True,
                         help="the repository")
     parser.add_argument("--stock", type=pathlib.Path, required=True,
@@ -642,6 +736,8 @@ def main():
         overlay.apply(arguments.discard)
     elif arguments.action == "refresh":
         overlay.refresh(arguments.topic)
+    elif arguments.action == "survey":
+        print_survey(overlay)
     else:
         problems = list(overlay.check())
         if problems:

@@ -89,7 +89,8 @@ class Package:
             raise PackageError(
                 f"the source is MariaDB {self.debian_version}, not a version "
                 "of Debian's package: there is nothing that the package "
-                "could take the place of. Build without MARIADB_SOURCE")
+                "could take the place of. Build without --source, or name "
+                "Debian's source package by it, unpacked or as a .dsc file")
         self.upstream = match[2]
         self.release = arguments.release
         self.revision = f"{match[3]}+tc{arguments.release}"

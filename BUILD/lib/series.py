@@ -55,7 +55,8 @@ class Maker:
         version = overlay.read(self.stock / "version")
         self.version = version.decode().strip() if version else "?"
         self.topics = topics.read_topics(top)
-        self.files = overlay.sources(top, base)
+        self.files = overlay.sources(
+            top, base, overlay.has_debian_patches(self.version))
         # {topic: {path in the source: new file}}
         self.new_files = {topic.name: {} for topic in self.topics}
         # {path in the source: (MariaDB's lines, edits)}

@@ -41,6 +41,31 @@ class BaseTest(unittest.TestCase):
             self.assertEqual(status, 2, output)
             self.assertNotIn("reached", output)
 
+    def test_source_has_trees_of_its_own_and_names_the_series(self):
+        script = 'echo "$base $trees $MARIADB_SOURCE"; printf "<%s>" "$@"'
+        with tempfile.TemporaryDirectory() as work:
+            work = pathlib.Path(work)
+            source = work / "mariadb 1"
+            source.mkdir()
+            (source / "VERSION").write_text("MYSQL_VERSION_MAJOR=11\n"
+                                            "MYSQL_VERSION_MINOR=8\n"
+                                            "MYSQL_VERSION_PATCH=3\n")
+            subprocess.run(["tar", "-czf", work / "m.tar.gz", "-C", work,
+                            "mariadb 1"], check=True)
+            (work / "m.dsc").write_text("Version: 1:11.8.9-0+deb13u1\n")
+            for given in (source, work / "m.tar.gz", work / "m.dsc"):
+                status, output = shell(script, "--source", str(given), "a", "--",
+                                       "--source", "x")
+                self.assertEqual(status, 0, output)
+                self.assertEqual(output, f"11.8 {TOP}/out/source/11.8 {given}\n"
+                                 "<a><--><--source><x>")
+
+    def test_source_that_is_none_is_wrong_usage(self):
+        for given in ("/nonexistent", "/etc"):
+            status, output = shell("echo reached", "--source", given)
+            self.assertEqual(status, 2, output)
+            self.assertNotIn("reached", output)
+
     def test_default_is_the_series_of_the_debian_release(self):
         with tempfile.TemporaryDirectory() as work:
             file = pathlib.Path(work, "os-release")

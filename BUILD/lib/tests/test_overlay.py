@@ -481,6 +481,108 @@ class SeriesTest(TreesTest):
         self.assertRegex(problem, r"^11\.8: .* that it disables")
 
 
+class SurveyTest(TreesTest):
+    """What is said of a source that was not tested."""
+
+    def setUp(self):
+        super().setUp()
+        self.patch(STOCK.replace("line 10\n", "line ten\n")
+                   .replace("line 30\n", "line thirty\n"))
+        self.put(self.top / overlay.REPLACED_SUMS, "")
+
+    def survey(self, source=None, name="sql/a.cc"):
+        if source is not None:
+            self.put(self.stock / "source" / name, source)
+        target = overlay.Overlay(self.top, self.stock, self.patched)
+        return list(target.survey())
+
+    def fails(self, source, name="sql/a.cc"):
+        """The sentence about what does not apply; nothing is patched then."""
+        (_, state, sentence), = self.survey(source, name)
+        self.assertEqual(state, overlay.DOES_NOT_APPLY)
+        with (contextlib.redirect_stdout(io.StringIO()) as said,
+              self.assertRaises(overlay.OverlayError)):
+            overlay.print_survey(
+                overlay.Overlay(self.top, self.stock, self.patched))
+        self.assertIn("0 apply unchanged, 0 moved, 1 not at all",
+                      said.getvalue())
+        return sentence
+
+    def test_source_that_is_as_it_was(self):
+        self.assertEqual(self.survey(),
+                         [("sql/a.cc.patch", overlay.UNCHANGED, "")])
+
+    def test_hunks_that_moved(self):
+        self.assertEqual(
+            self.survey("new\nnew\n" + STOCK.replace("line 20\n", "")),
+            [("sql/a.cc.patch", overlay.MOVED,
+              "2 of 2 hunks, by +1 to +2 lines")])
+        self.assertEqual(self.survey(STOCK.replace("line 20\n", ""))[0][2],
+                         "1 of 2 hunks, by -1 lines")
+
+    def test_hunk_that_changed(self):
+        self.assertEqual(self.fails(STOCK.replace("line 30\n", "line 30;\n")),
+                         "hunk 2 (first) is found 0 times")
+
+    def test_hunk_that_is_found_twice(self):
+        self.assertEqual(self.fails(STOCK + STOCK),
+                         "hunk 1 (first) is found 2 times; "
+                         "hunk 2 (first) is found 2 times")
+
+    def test_hunks_in_another_order(self):
+        lines = STOCK.splitlines(keepends=True)
+        self.assertEqual(self.fails("".join(lines[20:] + lines[:20])),
+                         "hunk 2 (first) is found, but before the one that it "
+                         "was behind")
+
+    def test_file_that_is_gone(self):
+        (self.stock / "source/sql/a.cc").unlink()
+        self.assertIn("has no file sql/a.cc", self.fails(None))
+
+    def test_code_that_is_replaced_and_has_changed(self):
+        self.patch(STOCK.replace("line 10\n", "#ifdef REPLACED_CODE\nline 10\n")
+                   .replace("line 20\n", "#endif\nline 20\n"))
+        patch = self.top / "sql/a.cc.patch"
+        target = overlay.Overlay(self.top, self.stock, self.patched)
+        self.assertIn("disables", "\n".join(target.check()))
+        was = overlay.disabled_code(
+            overlay.split_patch(patch.read_text())[1], STOCK.encode(), "10.11")
+        patch.write_text(patch.read_text().replace(
+            "\n\n", f"\nDisabled-Code: {was}\n\n", 1))
+        self.assertEqual(self.survey()[0][1], overlay.UNCHANGED)
+        self.assertIn("MariaDB has changed code that the patch set replaces",
+                      self.fails(STOCK.replace("line 15\n", "a correction\n")))
+
+    def test_file_that_is_replaced_and_has_changed(self):
+        (self.top / "sql/a.cc.patch").unlink()
+        name = "sql/table_cache.cc"
+        text = "int cache;\n"
+        self.put(self.top / name, f"// {overlay.LICENSE}\n")
+        self.put(self.top / overlay.REPLACED_SUMS,
+                 f"# a comment\n{overlay.digest(text.encode())}  {name}\n")
+        self.assertEqual(self.survey(text, name), [])
+        self.assertIn("MariaDB has changed this file",
+                      self.fails("int correction;\n", name))
+
+    def test_new_file_that_mariadb_has_now(self):
+        (self.top / "sql/a.cc.patch").unlink()
+        self.assertEqual(self.fails("int theirs;\n", "sql/new.cc"),
+                         "MariaDB has a file of that name")
+
+    def test_patch_of_debian_s_is_left_out_elsewhere(self):
+        text = (self.top / "sql/a.cc.patch").read_text()
+        self.put(self.top / "only-10.11/sql/a.cc.patch", text.replace(
+            "\n\n", f"\n{overlay.ONLY_DEBIAN}\n\n", 1))
+        (self.top / "sql/a.cc.patch").unlink()
+        changed = STOCK.replace("line 30\n", "not Debian's\n")
+        self.put(self.stock / "version", "10.11.99\n")
+        self.assertEqual(self.survey(changed), [])
+        self.apply()
+        self.assertEqual(self.tree(), changed)
+        self.put(self.stock / "version", "1:10.11.99-0+deb12u1\n")
+        self.assertEqual(self.survey()[0][1], overlay.DOES_NOT_APPLY)
+
+
 class FetchTest(unittest.TestCase):
     def test_entries_of_the_machine_become_those_of_another_release(self):
         entries = fetch_source.for_release({
@@ -617,6 +719,70 @@ class FetchTest(unittest.TestCase):
             self.assertNotEqual(*identities)
             self.assertEqual(sorted(path.name for path in target.iterdir()),
                              ["origin", "source", "version"])
+
+    def given_source(self, work):
+        given = pathlib.Path(work, "given")
+        given.mkdir()
+        (given / "VERSION").write_text(
+            "MYSQL_VERSION_MAJOR=10\nMYSQL_VERSION_MINOR=11\n"
+            "MYSQL_VERSION_PATCH=1\n")
+        return given
+
+    def take(self, given, target):
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            fetch_source.fetch("", "10.11", "", str(given), target)
+        return (target / "version").read_text(), said.getvalue()
+
+    def test_given_source_is_taken_again_when_it_has_changed(self):
+        with tempfile.TemporaryDirectory() as work:
+            given, target = self.given_source(work), pathlib.Path(work, "target")
+            version, said = self.take(given, target)
+            self.assertEqual(version, "10.11.1\n")
+            self.assertIn("copying", said)
+            self.assertEqual(self.take(given, target)[1], "")
+            (given / "a.c").write_text("int a;\n")
+            self.take(given, target)
+            self.assertEqual((target / "source/a.c").read_text(), "int a;\n")
+
+    def test_given_source_with_debian_s_patches_has_debian_s_version(self):
+        with tempfile.TemporaryDirectory() as work:
+            given, target = self.given_source(work), pathlib.Path(work, "target")
+            (given / "debian").mkdir()
+            (given / "debian/changelog").write_text(
+                "mariadb (1:10.11.1-0+deb12u1) bookworm; urgency=medium\n")
+            self.assertEqual(self.take(given, target)[0], "10.11.1\n")
+            (given / ".pc").mkdir()
+            (given / ".pc/applied-patches").write_text("one.patch\n")
+            self.assertEqual(self.take(given, target)[0],
+                             "1:10.11.1-0+deb12u1\n")
+
+    def test_given_source_package_is_unpacked_with_its_patches(self):
+        with tempfile.TemporaryDirectory() as work:
+            given, target = self.given_source(work), pathlib.Path(work, "target")
+            (given / "debian/source").mkdir(parents=True)
+            (given / "debian/source/format").write_text("3.0 (native)\n")
+            (given / "debian/control").write_text(
+                "Source: mariadb\nMaintainer: a <a@b>\n\nPackage: m\n"
+                "Architecture: all\nDescription: m\n")
+            (given / "debian/changelog").write_text(
+                "mariadb (10.11.1) bookworm; urgency=medium\n\n  * one\n\n"
+                " -- a <a@b>  Mon, 01 Jan 2024 00:00:00 +0000\n")
+            subprocess.run(["dpkg-source", "--build", given], cwd=work,
+                           check=True, stdout=subprocess.DEVNULL,
+                           stderr=subprocess.DEVNULL)
+            version, said = self.take(
+                pathlib.Path(work, "mariadb_10.11.1.dsc"), target)
+            self.assertIn("unpacking with Debian's patches", said)
+            self.assertEqual(version, "10.11.1\n")
+
+    def test_given_checkout_needs_its_submodules(self):
+        with tempfile.TemporaryDirectory() as work:
+            given, target = self.given_source(work), pathlib.Path(work, "target")
+            (given / "libmariadb").mkdir()
+            with self.assertRaisesRegex(fetch_source.FetchError,
+                                        "git submodule update"):
+                self.take(given, target)
+            self.assertEqual(list(target.iterdir()), [])
 
     def test_given_source_must_be_of_the_series(self):
         with tempfile.TemporaryDirectory() as work:
