@@ -20,8 +20,14 @@
 
 struct TDC_element
 {
-  uchar m_key[NAME_LEN + 1 + NAME_LEN + 1];
+  /**
+    Database and name, each with its end: in short_key, or in memory of their own
+    if they do not fit. Constant while a thread can find the element.
+  */
+  const uchar *m_key;
   uint m_key_length;
+  /** Most names have less than a fifth of the length that they may have. */
+  uchar short_key[60];
   /**
     No TABLE of this share may be cached any more, and the share goes when its
     last reference goes. Written under LOCK_table_share; the thread that sets it

@@ -124,6 +124,35 @@ public:
 };
 
 
+/** The key of an element that is to be inserted. */
+
+struct New_key
+{
+  const char *str;
+  size_t length;
+  uchar *memory;                /* For it, if it is long; the element takes it */
+
+  /** Out of memory: reported. */
+  bool init(const char *key, size_t key_length)
+  {
+    str= key;
+    length= key_length;
+    memory= NULL;
+    return length > sizeof(TDC_element::short_key) &&
+           !(memory= (uchar*) my_malloc(PSI_INSTRUMENT_ME, length,
+                                        MYF(MY_WME)));
+  }
+};
+
+
+static void free_long_key(TDC_element *element)
+{
+  if (element->m_key != element->short_key)
+    my_free(const_cast<uchar*>(element->m_key));
+  element->m_key= element->short_key;
+}
+
+
 /** Assert that nothing of its last life is left in an element. */
 
 static void assert_clean(TDC_element *element __attribute__((unused)))
@@ -149,6 +178,7 @@ static void element_constructor(uchar *memory)
   mysql_mutex_init(key_LOCK_table_share, &element->LOCK_table_share,
                    MY_MUTEX_INIT_FAST);
   mysql_cond_init(key_COND_release, &element->COND_release, 0);
+  element->m_key= element->short_key;
   element->flushed= element->no_triggers= element->only_scanned= false;
   element->share= NULL;
   element->unused= element->scanned= element->used_again= false;
@@ -165,20 +195,28 @@ static void element_destructor(uchar *memory)
   TDC_element *element= reinterpret_cast<TDC_element*>(memory +
                                                        LF_HASH_OVERHEAD);
   assert_clean(element);
+  free_long_key(element);
   tc_deinit_part(element);
   mysql_cond_destroy(&element->COND_release);
   mysql_mutex_destroy(&element->LOCK_table_share);
 }
 
 
-/** Begin a new life of an element, under a new key. */
+/**
+  Begin a new life of an element, under a new key. No thread can have pinned the
+  element, so nobody reads the old key.
+*/
 
 static void element_initializer(LF_HASH *, void *dst, const void *src)
 {
   TDC_element *element= static_cast<TDC_element*>(dst);
-  const LEX_CSTRING *key= static_cast<const LEX_CSTRING*>(src);
+  New_key *key= static_cast<New_key*>(const_cast<void*>(src));
   assert_clean(element);
-  memcpy(element->m_key, key->str, key->length);
+  free_long_key(element);
+  uchar *memory= key->memory ? key->memory : element->short_key;
+  key->memory= NULL;
+  memcpy(memory, key->str, key->length);
+  element->m_key= memory;
   element->m_key_length= (uint) key->length;
   element->misses= element->scan_opens= element->evictions= 0;
   tc_reset_part(element);
@@ -236,7 +274,12 @@ static void tdc_delete_share(TDC_element *element)
   Pins pins(current_thd);
   DBUG_ASSERT(pins);
   assert_clean(element);
-  lf_hash_delete(&tdc_hash, pins, element->m_key, element->m_key_length);
+  /* The element may have a new life while lf_hash_delete() still compares. */
+  uchar key[MAX_DBKEY_LENGTH];
+  const uint key_length= element->m_key_length;
+  DBUG_ASSERT(key_length <= sizeof(key));
+  memcpy(key, element->m_key, key_length);
+  lf_hash_delete(&tdc_hash, pins, key, key_length);
   free_table_share(share);
   DBUG_VOID_RETURN;
 }
@@ -506,8 +549,11 @@ TABLE_SHARE *tdc_acquire_share(THD *thd, TABLE_LIST *tl, uint flags,
                                        key_length));
     if (!element)
     {
-      const LEX_CSTRING name= { key, key_length };
-      int res= lf_hash_insert(&tdc_hash, pins, &name);
+      New_key new_key;
+      if (new_key.init(key, key_length))
+        DBUG_RETURN(NULL);
+      int res= lf_hash_insert(&tdc_hash, pins, &new_key);
+      my_free(new_key.memory);          /* If no element has taken it */
       if (res < 0)
         DBUG_RETURN(NULL);
       if (res > 0)

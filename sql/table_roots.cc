@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/**
+  @file
+  MEM_ROOTs of TABLE_SHARE and TABLE as large as what they hold.
+
+  A MEM_ROOT that grows by blocks of 8 and 4 KiB wastes half of the last one, and
+  with a table of one column three quarters of the first. What a share and a
+  TABLE need is known before: the .frm has the numbers and types of columns and
+  keys, the share has the sizes of its Field objects. So both get one block for
+  nearly all of it.
+
+  The sizes are estimates. One that is too small costs a further block, one that
+  is too large some bytes; nothing else depends on them. Where the size cannot be
+  known, because expressions are to be parsed, the root grows as before.
+*/
+
+#include "mariadb.h"
+#include "sql_priv.h"
+#include "sql_class.h"
+#include "table.h"
+#include "field.h"
+#include "sql_type_geom.h"
+#include "unireg.h"
+#include "partition_info.h"
+#include "table_roots.h"
+
+
+/** Adds up what alloc_root() will take from a block. */
+
+class Root_size
+{
+  size_t sum;
+public:
+  Root_size(): sum(0) {}
+  void add(size_t length, size_t times= 1)
+  {
+    sum+= (ALIGN_SIZE(length) + REDZONE_SIZE) * times;
+  }
+  void reserve(MEM_ROOT *root) const;
+};
+
+
+/**
+  Make sure that the first free block of a root has room.
+
+  Nothing happens if there is no memory: then one of the allocations that the
+  block is for will fail and report it.
+*/
+
+void Root_size::reserve(MEM_ROOT *root) const
+{
+#if !(defined(HAVE_valgrind) && defined(EXTRA_DEBUG))
+  const size_t size= sum + ALIGN_SIZE(sizeof(USED_MEM));
+  DBUG_ASSERT(!(root->flags & ROOT_FLAG_READ_ONLY));
+  DBUG_EXECUTE_IF("table_roots_out_of_memory", return;);
+  USED_MEM *block= (USED_MEM*) my_malloc(root->psi_key, size, MYF(0));
+  if (!block)
+    return;
+  block->size= size;
+  block->left= sum;
+  block->next= root->free;
+  root->free= block;
+  root->first_block_usage= 0;
+  MEM_UNDEFINED((char*) block + (size - sum), sum);
+#endif
+}
+
+
+/** Let a root grow by blocks of the usual size. */
+
+static void grow_as_usual(MEM_ROOT *root)
+{
+  root->block_size= TABLE_ALLOC_BLOCK_SIZE - MALLOC_OVERHEAD;
+}
+
+
+/** Size of the Field object of a column; see Type_handler::make_table_field. */
+
+static size_t field_object_size(uint real_type)
+{
+  switch (real_type) {
+  case MYSQL_TYPE_TINY:
+  case MYSQL_TYPE_YEAR:
+  case MYSQL_TYPE_SHORT:
+  case MYSQL_TYPE_INT24:
+  case MYSQL_TYPE_LONG:
+  case MYSQL_TYPE_LONGLONG:
+    return sizeof(Field_longlong);
+  case MYSQL_TYPE_NEWDECIMAL:
+    return sizeof(Field_new_decimal);
+  case MYSQL_TYPE_FLOAT:
+  case MYSQL_TYPE_DOUBLE:
+    return sizeof(Field_double);
+  case MYSQL_TYPE_NEWDATE:
+    return sizeof(Field_newdate);
+  case MYSQL_TYPE_TIME2:
+    return sizeof(Field_timef);
+  case MYSQL_TYPE_TIMESTAMP2:
+    return sizeof(Field_timestampf);
+  case MYSQL_TYPE_DATETIME2:
+    return sizeof(Field_datetimef);
+  case MYSQL_TYPE_ENUM:
+  case MYSQL_TYPE_SET:
+    return sizeof(Field_enum);
+  case MYSQL_TYPE_STRING:
+    return sizeof(Field_string);
+  case MYSQL_TYPE_VARCHAR:
+    return sizeof(Field_varstring);
+  case MYSQL_TYPE_BIT:
+    return sizeof(Field_bit);
+  case MYSQL_TYPE_GEOMETRY:
+    return sizeof(Field_geom);
+  default:
+    return sizeof(Field_blob);
+  }
+}
+
+
+static bool is_blob(uint real_type)
+{
+  return (real_type >= MYSQL_TYPE_TINY_BLOB && real_type <= MYSQL_TYPE_BLOB) ||
+         real_type == MYSQL_TYPE_GEOMETRY;
+}
+
+
+/**
+  Reserve memory for what init_from_binary_frm_image() makes of a .frm.
+
+  @param frm       the .frm
+  @param frm_end   its end
+  @param forminfo  the part that describes the columns; all of it is there
+
+  Reads nothing behind the end, however damaged the .frm is. A .frm of before
+  MySQL 4.1 has shorter entries; such a share grows as before.
+*/
+
+void reserve_share_root(TABLE_SHARE *share, const uchar *frm,
+                        const uchar *frm_end, const uchar *forminfo)
+{
+  static const uint ENTRY= 17, TYPE= 13, UUID= 16, FEW= 8;
+  const uint fields= uint2korr(forminfo + 258);
+  const uint screens= uint2korr(forminfo + 260);
+  const uint names= uint2korr(forminfo + 268);
+  const uint intervals= uint2korr(forminfo + 270);
+  const uint interval_parts= uint2korr(forminfo + 272);
+  const uint interval_names= uint2korr(forminfo + 274);
+  const uint comments= uint2korr(forminfo + 284);
+  const uint expressions= uint2korr(forminfo + 286);
+  const uint constraints= uint2korr(frm + 45);
+  const uint reclength= uint2korr(frm + 16);
+  const uchar *key= frm + uint2korr(frm + 6);
+  const uchar *field= forminfo + FRM_FORMINFO_SIZE + screens;
+  uint keys, key_parts;
+  Root_size size;
+
+  if (share->tmp_table != NO_TMP_TABLE)
+    return;                                     /* Not for long, and one's own */
+  if (frm[2] < FRM_VER + 3 || key + 6 + 5 > frm_end ||
+      field > frm_end || (size_t) (frm_end - field) < (size_t) fields * ENTRY ||
+      expressions)
+  {
+    grow_as_usual(&share->mem_root);
+    return;
+  }
+
+  if (key[0] & 0x80)
+  {
+    keys= (key[1] << 7) | (key[0] & 0x7f);
+    key_parts= uint2korr(key + 2);
+  }
+  else
+  {
+    keys= key[0];
+    key_parts= key[1];
+  }
+  /* Engines with a clustered primary key append it to the other keys. */
+  if (keys > 1 && frm[3] == DB_TYPE_INNODB)
+    key_parts+= key[6 + 4] * (keys - 1);
+
+  size.add(UUID);                               /* tabledef_version */
+  size.add(FEW, 2);                             /* CONNECTION=, COMMENT= */
+  size.add(keys * sizeof(KEY) + key_parts * sizeof(KEY_PART_INFO) +
+           uint2korr(key + 4));
+  size.add(key_parts * sizeof(ulong));
+  size.add(ALIGN_SIZE(reclength + 1));
+  size.add((fields + 1) * sizeof(Field*));
+  size.add(intervals * sizeof(TYPELIB));
+  size.add(constraints * sizeof(Virtual_column_info*));
+  size.add((fields + interval_parts + keys + 3) * sizeof(char*));
+  size.add((fields + 1 + interval_parts + intervals + keys + 1) *
+           sizeof(uint*));
+  size.add(names + interval_names);
+  size.add(comments);
+  uint blobs= 0;
+  for (uint i= 0; i < fields; i++, field+= ENTRY)
+  {
+    size.add(field_object_size(field[TYPE]));
+    blobs+= is_blob(field[TYPE]);
+  }
+  if (blobs)
+    size.add(blobs * sizeof(uint));
+  size.add(bitmap_buffer_size(fields));
+  size.reserve(&share->mem_root);
+}
+
+
+/**
+  Reserve memory for what open_table_from_share() makes.
+
+  @param table    it has its handler, not opened yet
+  @param records  number of its record buffers
+*/
+
+void reserve_table_root(TABLE *table, uint records)
+{
+  const TABLE_SHARE *share= table->s;
+  Root_size size;
+
+  size.add(share->rec_buff_length * records);
+  size.add((share->fields + 1) * sizeof(Field*));
+  size.add(share->keys * (sizeof(TABLE::OPT_RANGE) + sizeof(key_part_map)));
+  for (Field **field= share->field; *field; field++)
+    size.add((*field)->size_of());
+  if (share->key_parts)
+  {
+    size.add(share->keys * sizeof(KEY) +
+             share->ext_key_parts * sizeof(KEY_PART_INFO));
+    /* A key on a part of a column has a Field of its own for that. */
+    for (uint i= 0; i < share->keys; i++)
+    {
+      const KEY *key= share->key_info + i;
+      for (uint part= 0; part < key->ext_key_parts; part++)
+      {
+        Field *field= key->key_part[part].field;
+        if (field->key_length() != key->key_part[part].length &&
+            !(field->flags & BLOB_FLAG))
+          size.add(field->size_of());
+      }
+    }
+  }
+  size.add(share->column_bitmap_size * 7);
+  /* handler::ref and dup_ref, if the primary key is a row's position. */
+  if (table->file && share->primary_key < MAX_KEY &&
+      (table->file->ha_table_flags() & HA_PRIMARY_KEY_REQUIRED_FOR_POSITION))
+    size.add(2 * ALIGN_SIZE(share->key_info[share->primary_key].key_length));
+  else
+    size.add(2 * ALIGN_SIZE(sizeof(my_off_t)));
+  size.reserve(&table->mem_root);
+
+  if (share->virtual_fields || share->default_fields ||
+      share->default_expressions || share->table_check_constraints ||
+      share->partition_info_str_len || share->long_unique_table)
+    grow_as_usual(&table->mem_root);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/** @file include/dict0size.h
+What the heaps of a dict_table_t and of a dict_index_t will hold.
+The results are estimates: one that is too small costs another block. */
+
+#ifndef dict0size_h
+#define dict0size_h
+
+#include "mem0reserve.h"
+#include "dict0mem.h"
+#include "lock0types.h"
+#include "btr0sea.h"
+
+/** @return size of the heap of a table; the arguments are those of
+dict_table_t::create(), which allocates all but the names
+@param n_cols    number of columns that users have defined
+@param n_v_cols  so many of them are virtual */
+inline ulint dict_table_heap_size(ulint n_cols, ulint n_v_cols)
+{
+  /* "meta_value", "comment_author_email": most names are not longer. Those of
+  the system columns take 30 bytes. */
+  static constexpr ulint NAME= 14, SYSTEM_NAMES= 30;
+  return mem_heap_size_t().add(sizeof(dict_table_t))
+    .add((n_cols - n_v_cols + DATA_N_SYS_COLS) * sizeof(dict_col_t))
+    .add(n_v_cols * sizeof(dict_v_col_t)).add(sizeof(ib_lock_t))
+    .add(n_cols * NAME + SYSTEM_NAMES);
+}
+
+/** Make sure that the names of all columns fit into the heap of a table.
+@param table  it has the names of all columns but the last one
+@param name   of the last one */
+inline void dict_table_reserve_names(dict_table_t *table, const char *name)
+{
+  ulint len= strlen(name) + 1;
+  if (const char *s= table->col_names)
+    for (ulint i= 1; i < table->n_def; i++)
+    {
+      const ulint l= strlen(s) + 1;
+      len+= l;
+      s+= l;
+    }
+  mem_heap_reserve(table->heap, mem_heap_size_t().add(len));
+}
+
+/** @return size of the heap of an index; the arguments are those of
+dict_mem_index_create()
+dict_index_add_to_cache() allocates the statistics and the search info. */
+inline ulint dict_index_heap_size(const dict_table_t *table, const char *name,
+                                  ulint type, ulint n_fields)
+{
+  ulint n_uniq= n_fields;
+  /* dict_index_build_internal_clust() asks for so many */
+  if (type & DICT_CLUSTERED && table && n_fields > table->n_cols)
+    n_uniq= n_fields - table->n_cols + 1;
+  return mem_heap_size_t().add(sizeof(dict_index_t)).add(strlen(name) + 1)
+    .add(1 + n_fields * sizeof(dict_field_t))
+    .add(n_uniq * sizeof(ib_uint64_t), 3)
+#ifdef BTR_CUR_ADAPT
+    .add(sizeof(btr_search_t))
+#endif
+    .add(type & DICT_SPATIAL ? sizeof(rtr_info_track_t) : 0);
+}
+
+#endif /* dict0size_h */

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/** @file include/row0size.h
+What the heap of a row_prebuilt_t will hold.
+
+row_create_prebuilt() makes room for what each use of a table needs: a search.
+Graphs for INSERT, UPDATE and DELETE get a block of their own, to size, when the
+table is first written to by this handle. What only one statement needs goes with
+it. */
+
+#ifndef row0size_h
+#define row0size_h
+
+#include "mem0reserve.h"
+#include "dict0dict.h"
+#include "fts0fts.h"
+#include "row0ins.h"
+#include "row0mysql.h"
+#include "row0sel.h"
+#include "row0upd.h"
+
+/** @return size of the query graph around a node,
+see pars_complete_graph_for_exec() */
+inline ulint row_graph_size()
+{
+  return mem_heap_size_t().add(sizeof(que_fork_t)).add(sizeof(que_thr_t));
+}
+
+/** @return how many fields a tuple needs for searches in any index of a table;
+see dict_index_get_n_unique_in_tree()
+Whoever adds an index closes all handles of the table. */
+inline ulint row_search_tuple_n_fields(dict_table_t *table)
+{
+  ulint n= 1;
+  for (const dict_index_t *index= dict_table_get_first_index(table); index;
+       index= dict_table_get_next_index(index))
+    n= std::max<ulint>(n, index->is_clust() ? index->n_uniq : index->n_fields);
+  return n;
+}
+
+/** @return size of the heap of a row_prebuilt_t that only reads; the arguments
+are what row_create_prebuilt() has computed */
+inline ulint row_prebuilt_heap_size(ulint search_tuple_n_fields, ulint ref_len,
+                                    ulint srch_key_len)
+{
+  return mem_heap_size_t().add(sizeof(row_prebuilt_t))
+    .add(2 * srch_key_len).add(sizeof(btr_pcur_t), 2)
+    .add(DTUPLE_EST_ALLOC(search_tuple_n_fields)).add(DTUPLE_EST_ALLOC(ref_len))
+    .add(sizeof(sel_node_t)) + row_graph_size();
+}
+
+/** Reserve memory for what row_get_prebuilt_insert_row() is to create. */
+inline void row_reserve_insert(row_prebuilt_t *prebuilt)
+{
+  const dict_table_t *table= prebuilt->table;
+  mem_heap_size_t size;
+  size.add(sizeof(ins_node_t))
+    .add(DTUPLE_EST_ALLOC(table->n_cols))
+    .add(table->n_v_cols ? DTUPLE_EST_ALLOC(table->n_v_cols) : 0);
+  if (!prebuilt->ins_upd_rec_buff)
+    size.add(prebuilt->mysql_row_len + FTS_DOC_ID_LEN);
+  mem_heap_reserve(prebuilt->heap, size + row_graph_size());
+}
+
+/** Reserve memory for what row_get_prebuilt_update_vector() is to create. */
+inline void row_reserve_update(row_prebuilt_t *prebuilt)
+{
+  const dict_table_t *table= prebuilt->table;
+  mem_heap_reserve(prebuilt->heap,
+                   mem_heap_size_t().add(sizeof(upd_node_t))
+                   .add(sizeof(btr_pcur_t)).add(sizeof(upd_t))
+                   .add((table->n_cols + table->n_v_cols) *
+                        sizeof(upd_field_t)) + row_graph_size());
+}
+
+/** Free what only the statement that ends now needed. Each row of a table like
+wp_posts takes 5 KiB in the fetch cache, which has eight.
+
+The template of whole rows stays: INSERT uses it without building it again. */
+inline void row_prebuilt_end_statement(row_prebuilt_t *prebuilt)
+{
+  if (byte *row= prebuilt->fetch_cache[0])
+  {
+    ut_ad(mach_read_from_4(row - 4) == ROW_PREBUILT_FETCH_MAGIC_N);
+    ut_free(row - 4);
+    prebuilt->fetch_cache[0]= nullptr;
+    prebuilt->n_fetch_cached= prebuilt->fetch_cache_first= 0;
+  }
+  if (prebuilt->template_type != ROW_MYSQL_WHOLE_ROW)
+  {
+    ut_free(prebuilt->mysql_template);
+    prebuilt->mysql_template= nullptr;
+    prebuilt->n_template= 0;
+    prebuilt->template_type= ROW_MYSQL_NO_TEMPLATE;
+  }
+}
+
+#endif /* row0size_h */
