@@ -563,7 +563,7 @@ class Test(Outcome):
                      "--no-install-recommends", *words)
 
     def follow_the_files_to_copy(self, version):
-        """docs/DEPLOY.md, 'Files to copy', edited for TABLES_OPEN tables: few
+        """docs/SIZING.md, 'Files to copy', edited for TABLES_OPEN tables: few
         enough for the descriptors that a container gets."""
         root = self.root
         say("copying the files for many tables")

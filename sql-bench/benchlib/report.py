@@ -23,6 +23,8 @@ AS_NAMED = "as named"           # the unit of each cell is in its label
 # The release series whose results come first; the plots of another one are in a
 # directory of its name
 FIRST_SERIES = "10.11"
+# What docs/ has before the first section, if anything
+OVERVIEW = "performance/overview.md"
 # Of the plots, docs/ has these.  The report that a run writes beside its raw
 # data has all
 IN_DOCS = ("performance/forest", "performance/scale", "performance/11.8/forest")
@@ -510,6 +512,10 @@ def write(output, docs, scenarios, second=None, series=FIRST_SERIES,
             "each turn: what differs from stock there is noise. Each "
             "experiment names the command",
             "that repeats it.", ""]
+    overview = docs / OVERVIEW
+    if overview.exists():
+        # It is worded by hand, for README's readers
+        text += [*overview.read_text().splitlines()[1:], ""]
     for found in sorted({path.name for path in results.iterdir()
                          if path.is_dir()},
                         key=lambda name: (name != FIRST_SERIES, name)):
