@@ -5,6 +5,7 @@
 import contextlib
 import io
 import json
+import multiprocessing
 import os
 import pathlib
 import re
@@ -21,8 +22,8 @@ sys.dont_write_bytecode = True
 
 import bench                                            # noqa: E402
 import scenarios                                        # noqa: E402
-from scenarios import (cold_open, farm, hits, memory,   # noqa: E402
-                       query_cache)
+from scenarios import (cold_open, farm, farm_rate,      # noqa: E402
+                       hits, memory, query_cache)
 from benchlib import (compare, load, profile, report,   # noqa: E402
                       sysbench, timelimit)
 from benchlib.scenario import (CONTROL, Scenario, integers,  # noqa: E402
@@ -450,6 +451,58 @@ class FarmTest(unittest.TestCase):
         shares = [b - a for a, b in zip([0] + limits, limits)]
         self.assertAlmostEqual(limits[-1], 1)
         self.assertAlmostEqual(shares[0], 10 * shares[9])
+
+
+class Clock:
+    """Time that passes when somebody sleeps or works."""
+
+    def __init__(self):
+        self.now = 1000.0
+
+    def monotonic(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+
+class FarmRateTest(unittest.TestCase):
+    def receive(self, times, page_seconds):
+        """One client that takes so long for a page; ms of each visitor."""
+        clock = Clock()
+        visitor = unittest.mock.Mock()
+        visitor.see_page.side_effect = lambda: clock.sleep(page_seconds)
+        with unittest.mock.patch.object(farm_rate, "time", clock):
+            took, _ = farm_rate.receive(None, visitor, times,
+                                        multiprocessing.Array("d", 2))
+        return [round(each) for each in took]
+
+    def test_visitor_waits_for_those_before(self):
+        self.assertEqual(self.receive([0.0, 0.001, 0.002], 0.01), [10, 19, 28])
+
+    def test_visitor_who_comes_later_does_not(self):
+        self.assertEqual(self.receive([0.0, 0.5, 2.0], 0.01), [10, 10, 10])
+
+    def test_arrivals_have_the_rate_and_no_memory(self):
+        times = farm_rate.arrivals(100, 1000, 1)
+        self.assertAlmostEqual(len(times) / 100000, 1, delta=0.02)
+        gaps = [b - a for a, b in zip(times, times[1:])]
+        # Of exponential gaps, a part of exp(-1) is longer than the mean
+        self.assertAlmostEqual(sum(gap > 0.01 for gap in gaps) / len(gaps),
+                               0.368, delta=0.01)
+        self.assertEqual(times, farm_rate.arrivals(100, 1000, 1))
+
+    def test_each_cell_has_a_part_and_a_state(self):
+        options = parse("farm-rate", "--rate=50", "--farm-engines=aria",
+                        "--farm-caches=400")
+        labels = [cell["label"]
+                  for cell in farm_rate.FarmRate.cells(options)]
+        self.assertEqual(labels[:2], [
+            "aria, table_open_cache=400: warm, 50 %: pages/s",
+            "aria, table_open_cache=400: warm, 50 %: p50 from the arrival, ms"])
+        self.assertEqual(len(labels), 8)
+        with self.assertRaises(BenchError):
+            farm_rate.FarmRate.states(parse("--rate-states=hot"))
 
 
 class ColdOpenTest(unittest.TestCase):

@@ -37,6 +37,7 @@ from .catalog import Catalog
 from .cold_open import ColdOpen
 from .ddl_churn import DdlChurn
 from .farm import Farm
+from .farm_rate import FarmRate
 from .file_fragmentation import FileFragmentation
 from .hits import Hits
 from .information_schema import InformationSchema
@@ -54,4 +55,4 @@ ALL = {scenario.name: scenario
        for scenario in (OpenTables, TableCache, Sysbench, SysbenchProfile,
                         InnodbOpenFiles, FileFragmentation,
                         InformationSchema, WorkingSet, DdlChurn, QueryCache,
-                        ColdOpen, Farm, Scale, Memory, Catalog, Hits)}
+                        ColdOpen, Farm, FarmRate, Scale, Memory, Catalog, Hits)}

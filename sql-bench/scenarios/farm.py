@@ -144,25 +144,37 @@ def popularity(sites):
     return [weight / weights[-1] for weight in weights]
 
 
-def visit(_, socket, sites, seconds, seed):
-    """Show pages of sites, each by a connection of its own; ms that each took,
-    and the time when that was done."""
-    chance = random.Random(seed)
-    order = list(range(1, sites + 1))
-    random.Random(sites).shuffle(order)
-    limits = popularity(sites)
-    took = []
-    now = time.monotonic()
-    end = now + seconds
-    while now < end:
-        begin = now
-        site = order[bisect.bisect_left(limits, chance.random())]
-        session = wire.Connection(socket, f"site{site}")
+class Visitor:
+    """Somebody who looks at pages of sites, each by a connection of its own."""
+
+    def __init__(self, socket, sites, seed):
+        self.socket = socket
+        self.chance = random.Random(seed)
+        self.order = list(range(1, sites + 1))
+        random.Random(sites).shuffle(self.order)
+        self.limits = popularity(sites)
+
+    def see_page(self):
+        chance = self.chance
+        site = self.order[bisect.bisect_left(self.limits, chance.random())]
+        session = wire.Connection(self.socket, f"site{site}")
         for statement in page(chance.randint(1, POSTS),
                               chance.random() < WRITES):
             session.send(statement)
             session.skip_result()
         session.close()
+
+
+def visit(_, socket, sites, seconds, seed):
+    """Show pages, one after the other; ms that each took, and the time when
+    that was done."""
+    visitor = Visitor(socket, sites, seed)
+    took = []
+    now = time.monotonic()
+    end = now + seconds
+    while now < end:
+        begin = now
+        visitor.see_page()
         now = time.monotonic()
         took.append(1000 * (now - begin))
     return took, now
@@ -309,15 +321,17 @@ class Farm(Scenario):
         return found
 
     @classmethod
+    def visits(cls, server, options, seed):
+        """Clients that ask for the next page at once."""
+        return run(server, None, *(
+            (visit, server.socket, cls.sites(options), cls.seconds(options),
+             seed + number) for number in range(CONNECTIONS)))
+
+    @classmethod
     def show_pages(cls, server, options):
-        def visits(seed):
-            return run(server, None, *(
-                (visit, server.socket, cls.sites(options),
-                 cls.seconds(options), seed + number)
-                for number in range(CONNECTIONS)))
-        visits(100)
+        cls.visits(server, options, 100)
         before = server.status("Opened_tables")
-        answers, begin, used = visits(200)
+        answers, begin, used = cls.visits(server, options, 200)
         opened = server.status("Opened_tables") - before
         took = sorted(itertools.chain(*(took for took, _ in answers)))
         seconds = max(end for _, end in answers) - begin
