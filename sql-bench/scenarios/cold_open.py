@@ -15,6 +15,7 @@ from benchlib.scenario import (CONTROL, RESERVED_DESCRIPTORS, Scenario,
                                descriptor_limit, positive)
 from benchlib.servers import BenchError, Server, copy_for_each
 from benchlib.statistics import median, percentile, ratio_of_pairs
+from . import cold_company
 
 DATABASE = "tc_cold_open"
 CONNECTIONS = (1, 16)           # of the first touch
@@ -48,6 +49,7 @@ PERCENTILES = (("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0))
 ALONE, KNOWN, UNKNOWN = ("alone", f"beside {COLD} that read known tables",
                          f"beside {COLD} that touch cold ones")
 RANDOM, BESIDE, EVICT = "random: ", "hot: ", "eviction: "
+POOL, COMPANY = "load of the pool: ", "beside a loop: "
 EVICTING = 2                    # connections that time SELECTs meanwhile
 EVICT_TO = 400                  # table_definition_cache then
 EVICTED = ("p99.9 of hot SELECTs, ms", "longest hot SELECT, ms",
@@ -153,6 +155,12 @@ class ColdOpen(Scenario):
               f"known, table_definition_cache becomes {EVICT_TO}, and all "
               f"tables are closed, beside {EVICTING} connections that time "
               "their SELECTs. "
+              f"Load of the pool: {cold_company.TOUCHING} connections touch "
+              f"cold tables, {cold_company.READING} time SELECTs that open "
+              "known tables, while the buffer pool loads a page of each of "
+              "the other half of the tables. Beside a loop: "
+              f"{cold_company.TOUCHING} connections touch cold tables beside "
+              "one that repeats a statement. "
               f"'{CONTROL}' is a third measurement of each pair: what differs "
               "from stock there is noise.")
     caveat = ("The clients share the CPUs with the server, so with few CPUs "
@@ -205,7 +213,8 @@ class ColdOpen(Scenario):
     def parts(options):
         if options.cold_shared:
             return [EVICT]
-        return [*map(first, CONNECTIONS), RANDOM, BESIDE, SLOW, EVICT]
+        return [*map(first, CONNECTIONS), RANDOM, BESIDE, SLOW, EVICT, POOL,
+                COMPANY]
 
     @classmethod
     def cells(cls, options):
@@ -218,6 +227,9 @@ class ColdOpen(Scenario):
         found[SLOW] = [f"{name} {company}, ms" for company in (ALONE, UNKNOWN)
                        for name, _ in PERCENTILES] + [RATE]
         found[EVICT] = EVICTED
+        found[POOL] = cold_company.POOL_CELLS
+        found[COMPANY] = [f"tables/s beside {name}"
+                          for name in cold_company.COMPANY]
         found = {part: found[part] for part in cls.parts(options)}
         return [{"label": part + label, "part": part}
                 for part, labels in found.items() for label in labels]
@@ -301,10 +313,18 @@ class ColdOpen(Scenario):
                     server.environment = {
                         "LD_PRELOAD": str(cls.slow_reads.resolve()),
                         "READ_DELAY_US": str(1000 * READ_DELAY)}
-                server.start()
+                server.start(*(["--table-open-cache="
+                                f"{cold_company.OPEN}"] if part == POOL
+                               else []))
                 measured = (cls.hot(server, options, part == SLOW)
                             if part in (BESIDE, SLOW) else
                             cls.evict(server, options) if part == EVICT else
+                            cold_company.pool(server, DATABASE, touch,
+                                              cls.tables(options))
+                            if part == POOL else
+                            cold_company.company(server, DATABASE, touch,
+                                                 cls.tables(options))
+                            if part == COMPANY else
                             cls.first_touch(server, part, options))
             server.stop()
             for label, value in measured.items():
