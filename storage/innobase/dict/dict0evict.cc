@@ -10,7 +10,9 @@ in one go, with dict_sys.latch held exclusively: no thread opens a table
 meanwhile, for seconds if there are many.  Here the master task holds the latch
 for a slice of SLICE_US, or for one table if that takes longer, and then leaves
 it to other threads for as long.  If the limit is exceeded by twice or more, a
-slice is longer, up to MAX_LONGER times, and there is no pause.
+slice is longer, up to MAX_LONGER times, and the pause is HAND_OVER_US: so long
+that a thread which waits for the latch, and is woken when the slice ends, gets it.
+It would not if the master task took it again at once, nanoseconds later.
 
 Threads that prepare a table without the latch (dict0preload.cc) go on with the
 rows that they have read, for a slice does nothing but evict: it acquires the
@@ -41,7 +43,9 @@ Which tables go first
 ---------------------
 Those that only scans have used, such as a dump (tc_is_scan() in table_cache.cc).
 In its first turn a run evicts only these (dict_table_t::used, set by
-ha_note_use.h), in its second turn all.
+ha_note_use.h), in its second turn all.  Tables that InnoDB itself uses, without a
+handler, count as used: those of the persistent statistics, and the auxiliary
+tables of a FULLTEXT INDEX.
 
 When a run ends
 ---------------
@@ -77,6 +81,8 @@ namespace
 constexpr ulonglong SLICE_US= 200;
 /** How many times as long a slice may be if the limit is exceeded by far */
 constexpr ulint MAX_LONGER= 4;
+/** The pause after such a slice, in microseconds */
+constexpr ulonglong HAND_OVER_US= 50;
 /** How long one run may last, pauses included, in microseconds */
 constexpr ulonglong RUN_US= 500000;
 /** How many tables ahead a slice notes */
@@ -110,8 +116,18 @@ public:
   }
 };
 
-/** Let other threads have the latch for a while. */
-void let_others() noexcept
+/** @return whether a table counts as used by statements that are no scan */
+bool is_used(const dict_table_t &table) noexcept
+{
+  if (table.used)
+    return true;
+  const char *name= strchr(table.name.m_name, '/');
+  return table.is_stats_table() || (name && !strncmp(name, "/FTS_", 5));
+}
+
+/** Let other threads have the latch for a while.
+@param us  for how long, in microseconds */
+void let_others(ulonglong us) noexcept
 {
 #ifdef ENABLED_DEBUG_SYNC
   DBUG_EXECUTE_IF("dict_evict_between_slices",
@@ -124,15 +140,16 @@ void let_others() noexcept
                   set_current_thd(nullptr);
                   destroy_background_thd(thd););
 #endif
-  std::this_thread::sleep_for(std::chrono::microseconds(SLICE_US));
+  std::this_thread::sleep_for(std::chrono::microseconds(us));
 }
 
 } // namespace
 
 /** @return the number of tables that may stay in the cache: a word that SET
 GLOBAL changes without a lock; the next round takes the new one */
-static ulint max_definitions() noexcept
+ulint dict_max_definitions() noexcept
 {
+  DBUG_EXECUTE_IF("dict_evict_few", return 10;);
 #ifdef MYSQL_DYNAMIC_PLUGIN
   return 400;
 #else
@@ -146,7 +163,7 @@ static ulint max_definitions() noexcept
 @return number of tables evicted */
 ulint dict_sys_t::evict_table_LRU(bool half) noexcept
 {
-  const ulint max_tables= max_definitions();
+  const ulint max_tables= dict_max_definitions();
   /* Mostly there is nothing to do, and no reason to stop other threads */
   freeze(SRW_LOCK_CALL);
   const bool fits= UT_LIST_GET_LEN(table_LRU) <= max_tables;
@@ -173,7 +190,7 @@ ulint dict_sys_t::evict_table_LRU(bool half) noexcept
     {
       dict_table_t *const next= UT_LIST_GET_PREV(table_LRU, table);
 
-      if ((used || !table->used) && dict_table_can_be_evicted(table))
+      if ((used || !is_used(*table)) && dict_table_can_be_evicted(table))
       {
         remove(table, true);
         n_evicted++;
@@ -194,8 +211,7 @@ ulint dict_sys_t::evict_table_LRU(bool half) noexcept
       unlock_cache();
       if (now - begin >= RUN_US || srv_shutdown_state != SRV_SHUTDOWN_NONE)
         return n_evicted;
-      if (excess < 2 || DBUG_IF("dict_evict_between_slices"))
-        let_others();
+      let_others(excess < 2 ? SLICE_US : HAND_OVER_US);
       lock_cache(SRW_LOCK_CALL);
       slice_begin= microsecond_interval_timer();
       /* Half of the time at most is for the first turn */
