@@ -9,7 +9,7 @@ exclusively. dict/dict0preload.cc describes how.
 #ifndef dict0preload_h
 #define dict0preload_h
 
-#include "dict0dict.h"
+#include "dict0rows.h"
 #include <string>
 #include <vector>
 
@@ -39,38 +39,12 @@ class dict_preload_t
   bool locked= false;
   /** how to load */
   dict_err_ignore_t ignore= DICT_ERR_IGNORE_NONE;
-  /** n_changes when the first row was read */
+  /** dict_rows_t::changes() when the first row was read */
   uint64_t changes= 0;
   /** the definitions: the wanted table, then its FOREIGN KEY children */
   std::vector<built> tables;
 
-  /** Keeps DDL out while a thread reads rows of the dictionary tables. Threads that
-  prepare a table hold it in shared mode, and hold no dict_sys.latch then. Threads in
-  dict_sys.lock() hold it exclusively, and acquire it after dict_sys.latch; threads in
-  dict_sys.lock_cache() do not. */
-  static srw_lock_low rows_latch;
-  /** how often dict_sys.unlock() was called; protected by dict_sys.latch and by
-  rows_latch: modified while both are held in exclusive mode */
-  static uint64_t n_changes;
-  /** the object of the thread that holds dict_sys.latch exclusively, or nullptr;
-  protected by that latch */
-  static dict_preload_t *current;
-
 public:
-  /** When dict_sys.latch is created and freed */
-  static void create() noexcept { rows_latch.init(); }
-  static void close() noexcept { rows_latch.destroy(); }
-  /** After a thread has acquired the exclusive dict_sys.latch for something else than
-  loading or evicting tables: wait for threads that read rows. */
-  static void begin_change() noexcept { rows_latch.wr_lock(); }
-  /** Before it releases the latch: the work that other threads prepared is no longer
-  valid. */
-  static void end_change() noexcept { n_changes++; rows_latch.wr_unlock(); }
-
-  /** whether this thread is preparing: it must not report a bad row of SYS_TABLES,
-  because the row will be read again */
-  static thread_local bool quiet;
-
   dict_preload_t()= default;
   dict_preload_t(const dict_preload_t&)= delete;
   dict_preload_t &operator=(const dict_preload_t&)= delete;
@@ -92,8 +66,8 @@ public:
   @return see above */
   bool prepare(table_id_t id, dict_err_ignore_t ignore_err) noexcept;
 
-  /** Acquire the exclusive dict_sys.latch.
-  dict_sys.load_table() will use the prepared definitions. */
+  /** Acquire the exclusive dict_sys.latch. dict_sys.load_table() uses the prepared
+  definitions of the object that is passed to it. */
   void lock() noexcept;
 
   /** Release the exclusive dict_sys.latch, and wake up the threads that waited. */
@@ -104,19 +78,18 @@ public:
   @param ignore_err   errors that the load ignores
   @param foreign      set to whether there may be FOREIGN KEY constraints
   @return the table
-  @retval nullptr if this thread did not prepare it */
-  static dict_table_t *take(const span<const char> &table_name,
-                            dict_err_ignore_t ignore_err, bool *foreign)
-    noexcept;
+  @retval nullptr if it was not prepared */
+  dict_table_t *take(const span<const char> &table_name,
+                     dict_err_ignore_t ignore_err, bool *foreign) noexcept;
 
 private:
-  void keep_ddl_out() noexcept;
-  void let_ddl_in() noexcept;
   bool enter(const span<const char> &table_name) noexcept;
   void leave() noexcept;
   void build() noexcept;
   bool build(const std::string &table_name, std::vector<std::string> *names)
     noexcept;
+  bool open_file(dict_rows_t::reader *rows, const std::string &table_name,
+                 dict_table_t **table, unsigned *uncommitted) noexcept;
   void discard() noexcept;
 };
 

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/**
+@file dict/dict0rows.cc
+Read rows of the dictionary tables without dict_sys.latch.
+
+A thread that reads here never sees half of an ALTER TABLE, which it would have to
+distinguish from corruption. Threads that do not need dict_sys.latch exclusively may
+work at the same time: purge the history of the dictionary tables, roll back a recovered
+transaction, write pages, look up tables. They may do that during a
+dict_load_table_one(), too.
+*/
+
+#include "dict0rows.h"
+#include "btr0cur.h"
+#include "btr0pcur.h"
+#include "dict0boot.h"
+#include "dict0load.h"
+#include "fts0fts.h"
+#include "rem0cmp.h"
+#include "debug_sync.h"
+
+srw_lock_low dict_rows_t::latch;
+uint64_t dict_rows_t::n_changes;
+Atomic_relaxed<uint64_t> dict_rows_t::foreign_known{~uint64_t{0}};
+
+#ifdef UNIV_DEBUG
+thread_local bool dict_rows_reading;
+/** whether the thread that holds dict_sys.latch exclusively did dict_sys.lock();
+protected by dict_sys.latch */
+static bool changer;
+
+bool dict_rows_t::may_change() noexcept
+{ return dict_sys.locked() && changer; }
+
+bool dict_rows_t::may_write(const dict_table_t &table) noexcept
+{
+  return (!dict_is_sys_table(table.id) && &table != dict_sys.sys_foreign &&
+          &table != dict_sys.sys_foreign_cols &&
+          &table != dict_sys.sys_virtual) || may_change();
+}
+#endif
+
+void dict_rows_t::begin_change() noexcept
+{
+  ut_ad(!dict_sys.frozen());
+  if (latch.wr_lock_try())
+    return;
+  DEBUG_SYNC_C("dict_rows_wait");
+  latch.wr_lock();
+}
+
+void dict_rows_t::changing() noexcept
+{
+  ut_ad(dict_sys.locked());
+  ut_d(changer= true);
+}
+
+void dict_rows_t::end_change() noexcept
+{
+  ut_ad(may_change());
+  ut_d(changer= false);
+  n_changes++;
+  latch.wr_unlock();
+}
+
+void dict_rows_t::reader::lock() noexcept
+{
+  ut_ad(!is_locked);
+  ut_ad(!dict_sys.frozen());
+  latch.rd_lock();
+  is_locked= true;
+  ut_d(dict_rows_reading= true);
+}
+
+void dict_rows_t::reader::unlock() noexcept
+{
+  ut_ad(is_locked);
+  ut_ad(dict_rows_reading);
+  ut_d(dict_rows_reading= false);
+  is_locked= false;
+  latch.rd_unlock();
+}
+
+namespace
+{
+
+/** The most rows that are read at once */
+constexpr size_t MAX_ROWS_READ= 512;
+/** The most definitions that are made at once */
+constexpr size_t MAX_MADE= 64;
+
+/** The key of a lookup by the first column of an index */
+struct search_key
+{
+  dfield_t field;
+  dtuple_t tuple;
+
+  search_key(dict_index_t *index, const void *data, size_t len) : tuple()
+  {
+    tuple.n_fields= tuple.n_fields_cmp= 1;
+    tuple.fields= &field;
+    ut_d(tuple.magic_n= DATA_TUPLE_MAGIC_N);
+    dfield_set_data(&field, data, len);
+    dict_index_copy_types(&tuple, index, 1);
+  }
+};
+
+/** Position a cursor on the first record whose first column is not less.
+@return whether there is such a record */
+bool find_first(btr_pcur_t *pcur, dict_index_t *index, const search_key &key,
+                mtr_t *mtr)
+{
+  pcur->btr_cur.page_cur.index= index;
+  return btr_pcur_open_on_user_rec(&key.tuple, BTR_SEARCH_LEAF, pcur, mtr) ==
+    DB_SUCCESS && btr_pcur_is_on_user_rec(pcur);
+}
+
+/** @return a column that may be NULL or of any length, as a string */
+std::string column(const rec_t *rec, ulint n)
+{
+  ulint len;
+  const byte *field= rec_get_nth_field_old(rec, n, &len);
+  return len == UNIV_SQL_NULL
+    ? std::string() : std::string(reinterpret_cast<const char*>(field), len);
+}
+
+/** Find out if an index of SYS_FOREIGN mentions a table.
+@param index     index on FOR_NAME or REF_NAME
+@param name      table name, or nullptr for any
+@param ids       if not nullptr, this adds the identifiers of the constraints
+@return whether there are constraints, or they cannot be read */
+bool find_foreign(dict_index_t *index, const std::string *name,
+                  std::vector<std::string> *ids)
+{
+  ut_ad(dict_sys.frozen());
+  const search_key key(index, name ? name->data() : "",
+                       name ? name->size() : 0);
+  const dtype_t &type= *dfield_get_type(&key.field);
+  bool found= false;
+  btr_pcur_t pcur;
+  dict_mtr_t mtr;
+  mtr.start();
+  pcur.btr_cur.page_cur.index= index;
+
+  if (btr_pcur_open_on_user_rec(&key.tuple, BTR_SEARCH_LEAF, &pcur, &mtr) !=
+      DB_SUCCESS)
+    found= true;
+  else
+    for (; btr_pcur_is_on_user_rec(&pcur);
+         btr_pcur_move_to_next_user_rec(&pcur, &mtr))
+    {
+      const rec_t *rec= btr_pcur_get_rec(&pcur);
+      ulint len;
+      const byte *field=
+        rec_get_nth_field_old(rec, DICT_FLD__SYS_FOREIGN_FOR_NAME__NAME, &len);
+      /* This compares case-insensitively, as dict_load_foreigns() does */
+      if (name &&
+          cmp_data(type.mtype, type.prtype, false,
+                   reinterpret_cast<const byte*>(name->data()), name->size(),
+                   field, len))
+        break;
+      found= true;
+      if (!ids)
+        break;
+      if (!rec_get_deleted_flag(rec, 0))
+        ids->push_back(column(rec, DICT_FLD__SYS_FOREIGN_FOR_NAME__ID));
+    }
+
+  mtr.commit();
+  return found;
+}
+
+/** Read SYS_FOREIGN.FOR_NAME.
+@param id    identifier of a constraint
+@return name of the child table, empty if it was not found */
+std::string child_of(const std::string &id)
+{
+  ut_ad(dict_sys.frozen());
+  dict_index_t *index= dict_sys.sys_foreign->indexes.start;
+  const search_key key(index, id.data(), id.size());
+  std::string name;
+  btr_pcur_t pcur;
+  dict_mtr_t mtr;
+  mtr.start();
+  if (find_first(&pcur, index, key, &mtr))
+  {
+    const rec_t *rec= btr_pcur_get_rec(&pcur);
+    if (column(rec, DICT_FLD__SYS_FOREIGN__ID) == id)
+      name= column(rec, DICT_FLD__SYS_FOREIGN__FOR_NAME);
+  }
+  mtr.commit();
+  return name;
+}
+
+} /* anonymous namespace */
+
+bool dict_rows_t::name_of(table_id_t id, std::string *name) noexcept
+{
+  ut_ad(dict_sys.frozen());
+  byte id_buf[8];
+  mach_write_to_8(id_buf, id);
+  dict_index_t *index= dict_sys.sys_tables->indexes.start->indexes.next;
+  const search_key key(index, id_buf, sizeof id_buf);
+  bool found= false;
+  btr_pcur_t pcur;
+  dict_mtr_t mtr;
+  mtr.start();
+
+  if (find_first(&pcur, index, key, &mtr))
+  {
+    do
+    {
+      const rec_t *rec= btr_pcur_get_rec(&pcur);
+      ulint len;
+      const byte *field=
+        rec_get_nth_field_old(rec, DICT_FLD__SYS_TABLE_IDS__ID, &len);
+      if (len != 8 || memcmp(field, id_buf, 8))
+        break;
+      /* A renamed table has a delete-marked record with its old name */
+      if (found && rec_get_deleted_flag(rec, 0))
+        continue;
+      *name= column(rec, DICT_FLD__SYS_TABLE_IDS__NAME);
+      found= !name->empty();
+      if (!found || !rec_get_deleted_flag(rec, 0))
+        break;
+    }
+    while (btr_pcur_move_to_next_user_rec(&pcur, &mtr));
+  }
+
+  mtr.commit();
+  return found;
+}
+
+dict_table_t *dict_rows_t::read_table(const std::string &name,
+                                      unsigned *uncommitted) noexcept
+{
+  ut_ad(dict_sys.frozen());
+  dict_index_t *index= dict_sys.sys_tables->indexes.start;
+  const search_key key(index, name.data(), name.size());
+  dict_table_t *table= nullptr;
+  btr_pcur_t pcur;
+  dict_mtr_t mtr;
+  mtr.start();
+
+  if (find_first(&pcur, index, key, &mtr))
+  {
+    const rec_t *rec= btr_pcur_get_rec(&pcur);
+    if (rec_get_field_start_offs(rec, 1) == name.size() &&
+        !memcmp(name.data(), rec, name.size()) &&
+        !dict_load_table_low(&mtr, false, rec, &table) && table)
+      /* Whether this is a version of the table that the newest row describes: then
+      an uncommitted instant ALTER TABLE is to be detected. */
+      *uncommitted= table->id == mach_read_from_8
+        (rec + rec_get_field_start_offs(rec, DICT_FLD__SYS_TABLES__ID));
+  }
+
+  mtr.commit();
+  return table;
+}
+
+bool dict_rows_t::read_tables(std::string *after,
+                              const std::set<uint32_t> *spaces,
+                              std::vector<dict_table_t*> *tables,
+                              bool *dropped) noexcept
+{
+  ut_ad(dict_sys.frozen());
+  dict_index_t *index= dict_sys.sys_tables->indexes.start;
+  const std::string first{*after};
+  const search_key key(index, first.data(), first.size());
+  bool more= false;
+  btr_pcur_t pcur;
+  dict_mtr_t mtr;
+  mtr.start();
+
+  if (find_first(&pcur, index, key, &mtr))
+  {
+    size_t n_read= 0, n_tables= 0;
+    do
+    {
+      const rec_t *rec= btr_pcur_get_rec(&pcur);
+      const char *name= reinterpret_cast<const char*>(rec);
+      const size_t name_len= rec_get_field_start_offs(rec, 1);
+      if (!n_read && name_len == first.size() &&
+          !memcmp(name, first.data(), name_len))
+        continue;
+      if (n_read == MAX_ROWS_READ || n_tables == MAX_MADE)
+      {
+        more= true;
+        break;
+      }
+      n_read++;
+      after->assign(name, name_len);
+      if (rec_get_n_fields_old(rec) != DICT_NUM_FIELDS__SYS_TABLES)
+        continue;
+      if (rec_get_deleted_flag(rec, 0))
+      {
+        *dropped= true;
+        continue;
+      }
+      ulint len;
+      const byte *field=
+        rec_get_nth_field_old(rec, DICT_FLD__SYS_TABLES__SPACE, &len);
+      if (len != 4)
+        continue;
+      const uint32_t space= mach_read_from_4(field);
+      if (space == TRX_SYS_SPACE || space >= SRV_SPACE_ID_UPPER_BOUND ||
+          (spaces && spaces->find(space) == spaces->end()))
+        continue;
+      dict_table_t *table;
+      if (!dict_load_table_low(&mtr, false, rec, &table) && table)
+      {
+        tables->push_back(table);
+        n_tables++;
+      }
+    }
+    while (btr_pcur_move_to_next_user_rec(&pcur, &mtr));
+  }
+
+  mtr.commit();
+  return more;
+}
+
+void dict_rows_t::free_table(dict_table_t *table) noexcept
+{
+  ut_ad(!table->cached);
+  while (dict_index_t *index= UT_LIST_GET_LAST(table->indexes))
+  {
+    ut_ad(!index->online_log);
+    UT_LIST_REMOVE(table->indexes, index);
+    index->detach_columns();
+    index->lock.free();
+    dict_mem_index_free(index);
+  }
+  if (table->fts)
+  {
+    /* for a column FTS_DOC_ID */
+    table->fts->~fts_t();
+    table->fts= nullptr;
+  }
+  dict_mem_table_free(table);
+}
+
+bool dict_rows_t::has_foreign(const std::string &name,
+                              std::vector<std::string> *children) noexcept
+{
+  ut_ad(dict_sys.frozen());
+  if (!dict_sys.sys_foreign || !dict_sys.sys_foreign_cols)
+    return true;
+  dict_index_t *for_name= dict_sys.sys_foreign->indexes.start->indexes.next;
+  uint64_t known= foreign_known;
+  if (known >> 1 != changes())
+  {
+    known= changes() << 1 | find_foreign(for_name, nullptr, nullptr);
+    foreign_known= known;
+  }
+  if (!(known & 1))
+    return false;
+  std::vector<std::string> ids;
+  bool found= find_foreign(for_name, &name, nullptr);
+  found|= find_foreign(for_name->indexes.next, &name, &ids);
+  for (const std::string &id : ids)
+  {
+    std::string child{child_of(id)};
+    if (!child.empty())
+      children->push_back(std::move(child));
+  }
+  return found;
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/**
+@file fil/fil0ibd.cc
+The file of a table, before fil_system knows of it.
+
+fil_ibd_open() looks for the file, opens it to validate it, closes it, and creates a
+tablespace whose file the first I/O opens again, while it holds fil_system.mutex.
+fil_ibd_file::open() is for the usual case, where the dictionary says where the file is
+and nothing is wrong with it. It opens the file as the first I/O would, and reads and
+validates the first page once. If anything is unusual, it says no, and prints nothing:
+then fil_ibd_open() looks, decides, and reports.
+
+Both create the tablespace by fil_ibd_file::create_space(). fil_page0_t::read() is what
+both this file and fil_node_t::read_page0() accept as a first page.
+*/
+
+#include "fil0ibd.h"
+#include "fil0crypt.h"
+#include "fsp0file.h"
+#include "fsp0fsp.h"
+#include "srv0start.h"
+#include "buf0buf.h"
+#include "log0log.h"
+#include "fut0lst.h"
+#include "page0page.h"
+
+/* How a data file is opened depends on caching(), which SET GLOBAL
+innodb_data_file_write_through and innodb_data_file_buffering change in 11.8. Then
+the server opens the files that fil_system knows again. */
+#if MYSQL_VERSION_ID < 110800
+static constexpr int caching() { return 0; }
+#else
+static int caching()
+{ return fil_system.is_write_through() + 2 * fil_system.is_buffered(); }
+#endif
+
+fil_page0_t::result fil_page0_t::read(const page_t *page, uint32_t expected_id,
+                                      uint32_t expected, bool check_lsn)
+  noexcept
+{
+  id= mach_read_from_4(page + FIL_PAGE_SPACE_ID);
+  if (id != mach_read_from_4(page + FSP_HEADER_OFFSET + FSP_SPACE_ID))
+    id= UINT32_MAX;
+  flags= fsp_header_get_flags(page);
+  size= fsp_header_get_field(page, FSP_SIZE);
+  free_limit= fsp_header_get_field(page, FSP_FREE_LIMIT);
+  free_len= flst_get_len(FSP_HEADER_OFFSET + FSP_FREE + page);
+
+  expected&= ~FSP_FLAGS_MEM_MASK;
+  const auto is_expected= [expected](uint32_t f)
+  {
+    f&= ~FSP_FLAGS_MEM_MASK;
+    return fil_space_t::is_flags_equal(f, expected) ||
+      fil_space_t::is_flags_equal(expected, f);
+  };
+
+  if (!fil_space_t::is_valid_flags(flags, expected_id))
+  {
+    const uint32_t converted= fsp_flags_convert_from_101(flags);
+    if (converted == UINT32_MAX || !is_expected(converted))
+      return BAD_FLAGS;
+    flags= converted;
+  }
+  else if (!is_expected(flags))
+    return BAD_FLAGS;
+
+  if (buf_page_is_corrupted(check_lsn, page, flags) != NOT_CORRUPTED)
+    return CORRUPTED;
+  return id == expected_id ? VALID : BAD_ID;
+}
+
+void fil_page0_t::note(fil_space_t *space) const noexcept
+{
+  mysql_mutex_assert_owner(&fil_system.mutex);
+  ut_ad(space->id == id);
+  ut_ad(!(flags & FSP_FLAGS_MEM_MASK));
+  ut_ad(space->free_limit == 0 || space->free_limit == free_limit);
+  ut_ad(space->free_len == 0 || space->free_len == free_len);
+  space->flags= (space->flags & FSP_FLAGS_MEM_MASK) | flags;
+  space->size_in_header= size;
+  space->free_limit= free_limit;
+  space->free_len= free_len;
+}
+
+fil_ibd_file::fil_ibd_file(const char *path, fil_space_crypt_t *crypt_data)
+  noexcept : path(mem_strdup(path)), crypt_data(crypt_data) {}
+
+bool fil_ibd_file::may_open() noexcept
+{
+  return !srv_read_only_mode && my_disable_locking && !srv_force_recovery &&
+    srv_operation == SRV_OPERATION_NORMAL;
+}
+
+void fil_ibd_file::close() noexcept
+{
+  if (handle != OS_FILE_CLOSED)
+    os_file_close(handle);
+  handle= OS_FILE_CLOSED;
+  ut_free(path);
+  path= nullptr;
+  fil_space_destroy_crypt_data(&crypt_data);
+}
+
+/** Find out where the file is: where a link file says, or else in the data
+directory.
+@param name      table name
+@param has_link  whether to look for a link file
+@return whether there is just one place */
+bool fil_ibd_file::set_path(const fil_space_t::name_type &name, bool has_link)
+  noexcept
+{
+  path= fil_make_filepath(nullptr, name, IBD, false);
+  if (!has_link)
+    return path != nullptr;
+  RemoteDatafile remote;
+  remote.init(0);
+  if (const char *linked= remote.open_link_file(name))
+  {
+    if (!access(path, F_OK))
+      return false;
+    ut_free(path);
+    path= mem_strdup(linked);
+  }
+  return path != nullptr;
+}
+
+/** Validate the first page, and remember its fields.
+@param id        tablespace identifier
+@param expected  flags according to the dictionary
+@param bytes     size of the file
+@param page      the page
+@return whether fil_ibd_open() and fil_node_t::read_page0() would accept it,
+and fsp_flags_try_adjust() would not change it */
+bool fil_ibd_file::validate(uint32_t id, uint32_t expected, os_offset_t bytes,
+                            const page_t *page) noexcept
+{
+  /* Here the page cannot be newer than the log: then fil_ibd_open() reports it, unlike
+  buf_page_is_corrupted(), which would */
+  if (page_get_page_no(page) != 0 ||
+      mach_read_from_8(page + FIL_PAGE_LSN) > log_sys.get_flushed_lsn() ||
+      page0.read(page, id, expected, false) != fil_page0_t::VALID)
+    return false;
+
+  const uint32_t flags= page0.flags;
+  const uint32_t dict_flags= expected & ~FSP_FLAGS_MEM_MASK;
+  /* Flags that were converted, or are equal only the other way round, would have to be
+  adjusted in the file */
+  if (flags != fsp_header_get_flags(page) ||
+      fil_space_t::logical_size(flags) != srv_page_size ||
+      fil_space_t::physical_size(flags) !=
+      fil_space_t::physical_size(dict_flags) ||
+      (!fil_space_t::is_flags_equal(flags, dict_flags) &&
+       !fil_space_t::full_crc32(flags) &&
+       !fil_space_t::full_crc32(dict_flags)))
+    return false;
+
+  if (fil_space_t::full_crc32(flags) &&
+      !fil_comp_algo_loaded(FSP_FLAGS_FCRC32_GET_COMPRESSED_ALGO(flags)))
+    return false;
+
+  crypt_data= fil_space_read_crypt_data(fil_space_t::zip_size(flags), page);
+  if (crypt_data && !crypt_data->is_key_found())
+    return false;
+
+  /* A file of at least one extent counts in whole extents. */
+  const unsigned psize= fil_space_t::physical_size(flags);
+  const os_offset_t extent= os_offset_t{psize} * FSP_EXTENT_SIZE;
+  if (bytes >= extent)
+    bytes-= bytes % extent;
+  size= uint32_t(bytes / psize);
+  return true;
+}
+
+bool fil_ibd_file::open(uint32_t id, uint32_t expected,
+                        const fil_space_t::name_type &name, bool has_link)
+  noexcept
+{
+  DBUG_EXECUTE_IF("fil_space_create_failure", return false;);
+  DBUG_EXECUTE_IF("dict_preload_fail_file", return false;);
+  ut_ad(!path);
+
+  if (expected == UINT32_MAX || !set_path(name, has_link))
+    return false;
+
+  ulint type= OS_DATA_FILE;
+#if defined _WIN32 || defined O_DIRECT
+  switch (FSP_FLAGS_GET_ZIP_SSIZE(expected)) {
+  case 1:
+  case 2:
+    /* as fil_node_open_file_low() has it */
+    type= OS_DATA_FILE_NO_O_DIRECT;
+  }
+#endif
+  bool success;
+  opened_with= caching();
+  handle= os_file_create(innodb_data_file_key, path, OS_FILE_OPEN_SILENT, type,
+                         false, &success);
+  if (!success)
+  {
+    handle= OS_FILE_CLOSED;
+    return false;
+  }
+
+  const unsigned psize=
+    fil_space_t::physical_size(expected & ~FSP_FLAGS_MEM_MASK);
+  const os_offset_t bytes= os_file_get_size(handle);
+  if (bytes == os_offset_t(-1) || bytes < FIL_IBD_FILE_INITIAL_SIZE * psize)
+    return false;
+
+  /* Of a compressed table, the page is shorter; functions for pages expect its
+  address to be a multiple of srv_page_size */
+  page_t *page= static_cast<byte*>(aligned_malloc(srv_page_size,
+                                                  srv_page_size));
+  const bool ok=
+    os_file_read(IORequestRead, handle, page, 0, psize, nullptr) ==
+    DB_SUCCESS && validate(id, expected, bytes, page);
+  aligned_free(page);
+  return ok;
+}
+
+fil_space_t *fil_ibd_file::create_space(uint32_t id, uint32_t expected,
+                                        bool imported, make_room room,
+                                        bool *created) noexcept
+{
+  mysql_mutex_lock(&fil_system.mutex);
+  fil_space_t *space= fil_space_get_by_id(id);
+  bool encrypt= false;
+  *created= !space;
+
+  if (!space)
+  {
+    const bool is_open= handle != OS_FILE_CLOSED;
+    const auto is_full= []()
+    { return fil_system.n_open + 1 >= srv_max_n_open_files; };
+
+    if (is_open && room == CLOSE_OTHERS)
+      for (unsigned left= 8;
+           left && is_full() && fil_space_t::try_to_close(nullptr, false);
+           left--);
+    /* If there is no room, the file is closed, and the first I/O waits until there is
+    some. The same if files are opened in another way by now: no other thread knew of
+    this file, so none opened it again. */
+    const bool keep= is_open && !is_full() && opened_with == caching();
+
+    space= fil_space_t::create(id, expected, imported, crypt_data,
+                               FIL_ENCRYPTION_DEFAULT, keep, false);
+    crypt_data= nullptr;
+    fil_node_t *node=
+      space->add(path, keep ? handle : pfs_os_file_t(OS_FILE_CLOSED),
+                 0, false, true);
+    if (is_open)
+    {
+      /* The first I/O need not read the page again */
+      node->handle= handle;
+      node->find_metadata(IF_WIN(,false));
+      if (keep)
+        handle= OS_FILE_CLOSED;
+      else
+        node->handle= OS_FILE_CLOSED;
+      page0.note(space);
+      node->size= size;
+      space->set_sizes(size);
+    }
+    encrypt= space->is_in_default_encrypt;
+  }
+
+  mysql_mutex_unlock(&fil_system.mutex);
+  fil_space_t::signal_encryption(encrypt);
+  close();
+  return space;
+}

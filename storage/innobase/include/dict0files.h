@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/**
+@file include/dict0files.h
+Make the files of many tables known to fil_system, without dict_sys.latch.
+dict/dict0files.cc describes how.
+*/
+
+#ifndef dict0files_h
+#define dict0files_h
+
+#include "dict0rows.h"
+#include <mutex>
+#include <thread>
+
+/** The threads that do it share this object, which is on the stack of one of them */
+class dict_files_t
+{
+  /** tablespaces that are wanted, or nullptr for all of SYS_TABLES */
+  const std::set<uint32_t> *const spaces;
+  /** protects the fields below; no other lock but the latch of dict_rows_t is acquired
+  under it */
+  std::mutex mutex;
+  /** the last row that was read */
+  std::string position;
+  /** whether there may be rows after it */
+  bool more= true;
+  /** whether there are rows of tables that were dropped, and not yet purged */
+  bool dropped= false;
+  /** how many threads may be started yet */
+  unsigned may_start;
+  /** the threads that were started and not yet joined */
+  std::vector<std::thread> threads;
+
+  /** A few tables whose files one thread opens */
+  struct slice
+  {
+    /** their rows of SYS_TABLES, owned */
+    std::vector<dict_table_t*> tables;
+    /** dict_rows_t::changes() when the rows were read */
+    uint64_t changes;
+    ~slice();
+  };
+
+  explicit dict_files_t(const std::set<uint32_t> *spaces) noexcept;
+  bool next(slice *s) noexcept;
+  static void open(const slice &s) noexcept;
+  void run() noexcept;
+  void help() noexcept;
+  void join() noexcept;
+
+public:
+  /** Open the files of tables, and create their tablespaces. Returns when all is done, or
+  the server shuts down.
+  @param spaces     tablespaces that are wanted; nullptr at the start: all, if there is a
+                    reason
+  @param must_open  whether there is one; encryption is another
+  @return whether all has been done, or nothing needs to be */
+  static bool open_all(const std::set<uint32_t> *spaces, bool must_open)
+    noexcept;
+};
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/**
+@file include/dict0rows.h
+Read rows of the dictionary tables without dict_sys.latch.
+*/
+
+#ifndef dict0rows_h
+#define dict0rows_h
+
+#include "dict0dict.h"
+#include "mtr0mtr.h"
+#include <set>
+#include <string>
+#include <vector>
+
+/* In 11.8, a mini-transaction belongs to a transaction, whose page accesses it
+counts, or to none. */
+#if MYSQL_VERSION_ID < 110800
+struct dict_mtr_t : mtr_t {};
+#else
+struct dict_mtr_t : mtr_t { dict_mtr_t() : mtr_t(nullptr) {} };
+#endif
+
+/** The rows of the dictionary tables, names of tables, and files: a thread may change
+them only between dict_sys.lock() and dict_sys.unlock(), which hold the latch here
+exclusively. Threads in dict_sys.lock_cache() do not hold it; they load tables, evict
+tables, and open tablespaces. Debug builds check that with may_change(). */
+class dict_rows_t
+{
+  /** Threads that read rows hold it in shared mode, hold no dict_sys.latch then, and
+  ask for none. Threads in dict_sys.lock() acquire it before dict_sys.latch. So a thread
+  that waits here, until pages with rows have come from a slow disk, stops nobody
+  but those that load tables. */
+  static srw_lock_low latch;
+  /** how often dict_sys.unlock() was called; modified while holding latch and
+  dict_sys.latch exclusively, read while holding either */
+  static uint64_t n_changes;
+  /** 2 * n_changes when a thread looked whether SYS_FOREIGN has any record, plus 1 if
+  it has. None can appear until somebody changes the dictionary. All threads that find
+  out store the same. */
+  static Atomic_relaxed<uint64_t> foreign_known;
+
+public:
+  /** When dict_sys.latch is created and freed */
+  static void create() noexcept { latch.init(); }
+  static void close() noexcept { latch.destroy(); }
+
+  /** Before dict_sys.lock() acquires dict_sys.latch: wait for the threads that read. */
+  static void begin_change() noexcept;
+  /** When it has done so */
+  static void changing() noexcept;
+  /** Before dict_sys.unlock() releases dict_sys.latch: what was read is no longer
+  valid. */
+  static void end_change() noexcept;
+#ifdef UNIV_DEBUG
+  /** @return whether this thread is between dict_sys.lock() and dict_sys.unlock() */
+  static bool may_change() noexcept;
+  /** @return whether this thread may write rows of a table: those of the dictionary
+  tables only if may_change() */
+  static bool may_write(const dict_table_t &table) noexcept;
+#endif
+  /** @return a number that is the same as long as nobody changes the dictionary; the
+  caller holds dict_sys.latch, or has a reader */
+  static uint64_t changes() noexcept
+  { ut_ad(dict_sys.frozen()); return n_changes; }
+
+  /** Keeps DDL out as long as it exists, but between unlock() and lock() */
+  class reader
+  {
+    bool is_locked= false;
+  public:
+    reader() noexcept { lock(); }
+    ~reader() { if (is_locked) unlock(); }
+    reader(const reader&)= delete;
+    reader &operator=(const reader&)= delete;
+    void lock() noexcept;
+    void unlock() noexcept;
+  };
+
+  /* The functions below require a reader, or dict_sys.latch. */
+
+  /** Find the name that SYS_TABLES has for a table identifier.
+  @param id    table identifier
+  @param name  the name
+  @return whether a name was found */
+  static bool name_of(table_id_t id, std::string *name) noexcept;
+
+  /** Read the row of SYS_TABLES.
+  @param name         table name
+  @param uncommitted  what to pass to dict_load_columns()
+  @return a definition without columns and indexes, to be freed by free_table()
+  @retval nullptr if there is no row, or it is not understood */
+  static dict_table_t *read_table(const std::string &name,
+                                  unsigned *uncommitted) noexcept;
+
+  /** Read the next rows of SYS_TABLES, of tables that have a file.
+  @param after   name after which to begin; set to the last name that was read
+  @param spaces  tablespaces that are wanted, or nullptr for all
+  @param tables  this adds their definitions, without columns and indexes
+  @param dropped set if there are rows of tables that were dropped, and not yet purged
+  @return whether there may be more rows */
+  static bool read_tables(std::string *after, const std::set<uint32_t> *spaces,
+                          std::vector<dict_table_t*> *tables, bool *dropped)
+    noexcept;
+
+  /** @return whether two definitions are of the same table and file */
+  static bool is_same(const dict_table_t &a, const dict_table_t &b) noexcept
+  {
+    return a.id == b.id && a.space_id == b.space_id && a.flags == b.flags &&
+      a.flags2 == b.flags2;
+  }
+
+  /** Free a definition that was never added to the cache. */
+  static void free_table(dict_table_t *table) noexcept;
+
+  /** Find out if SYS_FOREIGN mentions a table.
+  @param name      table name
+  @param children  this adds the names of the tables that have a FOREIGN KEY to it
+  @return whether there are constraints, or they cannot be read */
+  static bool has_foreign(const std::string &name,
+                          std::vector<std::string> *children) noexcept;
+};
+
+#endif
