@@ -32,8 +32,8 @@ def arrivals(rate, seconds, seed):
 
 
 def receive(_, visitor, times, shared):
-    """Take the next arrival, whoever is free, until there is none; ms from the
-    arrival to the end of each page, and the time when the last one was done.
+    """Take the next arrival until there is none; ms from the arrival to the end
+    of each page, and the time when the first visitor comes.
 
     shared: how many were taken, and when the first one comes
     """
@@ -53,8 +53,8 @@ def receive(_, visitor, times, shared):
         took.append(1000 * (time.monotonic() - begin - times[number]))
 
 
-def socket_first(session, socket, sites, seed, times, shared):
-    """receive() for benchlib.load, whose arguments have to travel."""
+def receive_as(session, socket, sites, seed, times, shared):
+    """receive(), as a client of benchlib.load."""
     return receive(session, Visitor(socket, sites, seed), times, shared)
 
 
@@ -155,9 +155,12 @@ class FarmRate(Farm):
     @classmethod
     def receive(cls, server, options, rate, seed):
         times = arrivals(rate, cls.seconds(options), seed)
+        if not times:
+            raise BenchError(f"no visitor comes in {cls.seconds(options)} s at "
+                             f"{rate:.2f} a second; raise --farm-seconds")
         shared = multiprocessing.Array("d", 2)
         answers, _, used = run(server, None, *(
-            (socket_first, server.socket, cls.sites(options), seed + number,
+            (receive_as, server.socket, cls.sites(options), seed + number,
              times, shared) for number in range(CLIENTS)))
         took = sorted(itertools.chain(*(took for took, _ in answers)))
         return (len(took) / cls.seconds(options), percentile(took, 0.5),
