@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/**************************************************//**
+@file fil/fil0delete.cc
+Delete the files of tables that a transaction has dropped, without any latch.
+
+MariaDB deletes the files of a dropped table in trx_t::commit(), while the thread holds
+lock_sys.latch, dict_sys.latch and rows_latch exclusively.  It writes a FILE_DELETE
+record and waits for the log to be durable, while it holds log_sys.latch and
+buf_pool.flush_list_mutex, too.  So all row locks, all mini-transactions and all
+statements that load a table wait for a write to the disk, once for each file.
+
+Here trx_t::commit() only notes the tablespaces.  When the thread has released all
+latches, run() deletes the files, those of all tables of the transaction together.
+A caller of trx_t::commit() that has no fil_deletion_t holds dict_sys.latch meanwhile, but
+no other latch.
+
+What run() does
+===============
+
+ 1 stop     Set STOPPING_READS, so that no thread can acquire a new reference.  End the
+            encryption of the tablespace.
+ 2 log      Write a FILE_DELETE record for each tablespace, and remove the tablespace
+            from fil_system.named_spaces, both under log_sys.latch.  Release the latch,
+            and wait until the log is durable up to there.
+ 3 end I/O  Set STOPPING_WRITES: pages are no longer written, but discarded.  Wait for
+            the threads that have a reference.
+ 4 again    If one of these has changed a page since 2, the tablespace is in
+            named_spaces again.  Repeat 2 for such tablespaces.
+ 5 unlink   Delete the file, the .isl file, and the .cfg file.
+ 6 free     Remove the fil_space_t.  Let purge continue.  Close the handles, which gives
+            the space back to the file system.
+
+In MariaDB, 5 comes before 3, and 4 does not exist.
+
+What is left after a crash
+==========================
+
+The log is written in this order: the commit of the transaction that dropped the table,
+then FILE_DELETE.  With both go the undo log records, from which purge removes the rows of
+SYS_INDEXES.
+
+Commit not durable.  The recovery rolls back.  The table is there, and its pages are: none
+of them has been discarded, because 3 comes after the log is durable, and a page that was
+written before has its log records in front.
+
+Commit durable, file there (the server was killed before 5).  No table refers to the file.
+Whether the log still has FILE_DELETE behind its checkpoint makes no difference: a
+checkpoint may have passed it.  If a page was changed after FILE_DELETE, and the checkpoint
+has passed FILE_DELETE, then the log has a FILE_MODIFY record and the file exists, so the
+recovery applies the records for nothing.  When the server has started, dict_open_dropped()
+opens the files of the delete-marked rows in SYS_TABLES, and purge deletes them in
+fil_delete_tablespace(), as soon as it reaches the history of this transaction.  It cannot
+have reached it before: see below.
+
+Commit durable, file not there.  Either the log has FILE_DELETE behind its checkpoint, so
+the recovery ignores what is there for the tablespace, or nothing about the tablespace is
+behind the checkpoint: 4 has written FILE_DELETE after the last change.  (A
+mini-transaction that releases its reference before it commits could still come later, as in
+MariaDB.)  Purge finds no tablespace, and removes the rows.
+
+Purge
+=====
+
+Purge, too, deletes the tablespace of a dropped table, when it removes the row for the
+clustered index from SYS_INDEXES.  In MariaDB it waits for dict_sys.latch before, so it
+finds the tablespace deleted.  Here it would find it with STOPPING_READS, and wait for it
+while it holds the latch of a page of SYS_INDEXES.  If it did not wait, it would remove the
+row, and after a crash nobody would delete the file.  So it waits in wait_for() before it
+latches the page.  The thread that executes run() waits for nothing that purge has: the
+references in 3 are held across one access to a page, or one I/O.
+
+Another thread cannot create a table of the same name meanwhile: the DDL operation has not
+released its metadata lock, and a file that belongs to a FULLTEXT INDEX, or to a table that is
+being rebuilt, has the identifier of the table in its name.
+
+Order of locks
+==============
+
+The mutex below, then nothing.  run() acquires fil_system.mutex and log_sys.latch, not both
+at once.
+*******************************************************/
+
+#include "fil0delete.h"
+#include "dict0mem.h"
+#include "fil0crypt.h"
+#include "log.h"
+#include "log0log.h"
+#include "mtr0mtr.h"
+#include "os0file.h"
+#include "fsp0file.h"
+#include "debug_sync.h"
+#if MYSQL_VERSION_ID < 110800
+# include "ibuf0ibuf.h"
+# define MTR_WITHOUT_TRX
+# define LOG_LATCH_CALL
+#else
+# define MTR_WITHOUT_TRX {nullptr}
+# define LOG_LATCH_CALL SRW_LOCK_CALL
+#endif
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+namespace
+{
+
+/** How many FILE_DELETE records a thread writes at once, under log_sys.latch */
+constexpr size_t MAX_RECORDS= 64;
+
+/** protects first, and fil_deletion_t::tables and next of the list */
+std::mutex deletions_mutex;
+/** woken up when an object leaves the list */
+std::condition_variable deletion_ended;
+/** the objects that have tables */
+fil_deletion_t *first;
+/** whether there is one. A thread that has seen a transaction committed, under
+dict_sys.latch, sees that its object is in the list. */
+std::atomic<bool> any{false};
+
+} // namespace
+
+void fil_deletion_t::enter() noexcept
+{
+  std::lock_guard<std::mutex> guard(deletions_mutex);
+  next= first;
+  first= this;
+  any.store(true, std::memory_order_relaxed);
+}
+
+void fil_deletion_t::leave() noexcept
+{
+  if (tables.empty())
+    return;
+  {
+    std::lock_guard<std::mutex> guard(deletions_mutex);
+    fil_deletion_t **prev= &first;
+    while (*prev != this)
+      prev= &(*prev)->next;
+    *prev= next;
+    any.store(first, std::memory_order_relaxed);
+    tables.clear();
+  }
+  deletion_ended.notify_all();
+}
+
+thread_local fil_deletion_t *fil_deletion_t::current;
+
+void fil_deletion_t::for_commit::add(table_id_t id, const fil_space_t *space)
+  noexcept
+{
+  if (!space || !space->id);
+  else if (current)
+    current->add(id, space->id);
+  else
+    spaces.push_back(space->id);
+}
+
+void fil_deletion_t::for_commit::end_of_commit() noexcept
+{
+  if (spaces.empty())
+    return;
+  /* Purge waits for dict_sys.latch */
+  fil_deletion_t deletion;
+  for (const uint32_t id : spaces)
+    deletion.add(id);
+}
+
+void fil_deletion_t::add(table_id_t id, uint32_t space_id) noexcept
+{
+  spaces.push_back(space_id);
+  if (tables.empty())
+  {
+    tables.push_back(id);
+    enter();
+  }
+  else
+  {
+    std::lock_guard<std::mutex> guard(deletions_mutex);
+    tables.push_back(id);
+  }
+}
+
+void fil_deletion_t::wait_for(table_id_t id) noexcept
+{
+  if (!any.load(std::memory_order_relaxed))
+    return;
+  std::unique_lock<std::mutex> lock(deletions_mutex);
+  deletion_ended.wait(lock, [id]()
+  {
+    for (const fil_deletion_t *d= first; d; d= d->next)
+      if (std::find(d->tables.begin(), d->tables.end(), id) != d->tables.end())
+        return false;
+    return true;
+  });
+}
+
+/** Keep other threads from acquiring a reference to a tablespace.
+@param id  tablespace identifier
+@return the tablespace, with a reference
+@retval nullptr if fil_delete_tablespace() has to care for it */
+fil_space_t *fil_deletion_t::begin(uint32_t id) noexcept
+{
+  ut_ad(!is_system_tablespace(id));
+  mysql_mutex_lock(&fil_system.mutex);
+  fil_space_t *space= fil_space_get_by_id(id);
+  if (space && ((space->pending() & fil_space_t::STOPPING) ||
+                space->is_being_imported()))
+    space= nullptr;
+  if (space)
+    space->n_pending.fetch_add(fil_space_t::STOPPING_READS + 1,
+                               std::memory_order_relaxed);
+  mysql_mutex_unlock(&fil_system.mutex);
+
+  if (space && space->crypt_data)
+    fil_space_crypt_close_tablespace(space);
+  return space;
+}
+
+/** Forget that pages of a tablespace were changed since the last checkpoint. The
+caller holds log_sys.latch exclusively.
+@return whether there were any */
+bool fil_deletion_t::forget_changes(fil_space_t *space) noexcept
+{
+  ut_ad(log_sys.latch_have_wr());
+  if (!space->max_lsn)
+    return false;
+  space->max_lsn= 0;
+  fil_system.named_spaces.remove(*space);
+  return true;
+}
+
+/** Write a FILE_DELETE record for each tablespace, and wait until they are durable.
+@param spaces  tablespaces with STOPPING_READS */
+void fil_deletion_t::log(const std::vector<fil_space_t*> &spaces) noexcept
+{
+  lsn_t lsn= 0;
+  for (size_t i= 0; i < spaces.size(); )
+  {
+    const size_t from= i, to= std::min(spaces.size(), i + MAX_RECORDS);
+    mtr_t mtr MTR_WITHOUT_TRX;
+    mtr.start();
+    for (; i < to; i++)
+      mtr.log_file_op(FILE_DELETE, spaces[i]->id, spaces[i]->chain.start->name);
+    log_sys.latch.wr_lock(LOG_LATCH_CALL);
+    lsn= mtr.commit_files();
+    /* After the record, and before a checkpoint that would write a FILE_MODIFY
+    record, which only makes sense for a file that exists */
+    for (size_t j= from; j < to; j++)
+      forget_changes(spaces[j]);
+    log_sys.latch.wr_unlock();
+  }
+  if (lsn)
+    log_write_up_to(lsn, true);
+}
+
+/** Discard the pages of a tablespace, and wait for all threads that use it.
+@param space  tablespace; the log is durable up to its FILE_DELETE record */
+void fil_deletion_t::end_io(fil_space_t *space) noexcept
+{
+  mysql_mutex_lock(&fil_system.mutex);
+  ut_ad(space == fil_space_get_by_id(space->id));
+  uint32_t pending=
+    space->n_pending.fetch_add(fil_space_t::STOPPING_WRITES - 1,
+                               std::memory_order_relaxed);
+  ut_ad((pending & fil_space_t::STOPPING) == fil_space_t::STOPPING_READS);
+  ut_ad(pending & fil_space_t::PENDING);
+  pending= (pending & fil_space_t::PENDING) - 1;
+  for (unsigned count= 0; pending; count++)
+  {
+    mysql_mutex_unlock(&fil_system.mutex);
+    if ((count & 8191) == 4096)
+      sql_print_warning("InnoDB: Trying to delete tablespace '%s' "
+                        "but there are %u pending operations",
+                        space->chain.start->name, unsigned{pending});
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    mysql_mutex_lock(&fil_system.mutex);
+    ut_ad(space == fil_space_get_by_id(space->id));
+    pending= space->pending() & fil_space_t::PENDING;
+  }
+  mysql_mutex_unlock(&fil_system.mutex);
+}
+
+/** Delete the files of a tablespace that nobody uses */
+void fil_deletion_t::unlink(fil_space_t *space) noexcept
+{
+  const char *name= space->chain.start->name;
+  os_file_delete(innodb_data_file_key, name);
+  /* After the file: without the link, recovery would not find the file */
+  if (FSP_FLAGS_HAS_DATA_DIR(space->flags))
+    RemoteDatafile::delete_link_file(space->name());
+  if (char *cfg_name= fil_make_filepath(name, fil_space_t::name_type{}, CFG,
+                                        false))
+  {
+    os_file_delete_if_exists(innodb_data_file_key, cfg_name, nullptr);
+    ut_free(cfg_name);
+  }
+}
+
+/** Remove a tablespace that nobody uses, and whose file has been deleted.
+@return the handle of the file, to be closed by the caller, or OS_FILE_CLOSED */
+pfs_os_file_t fil_deletion_t::free(fil_space_t *space) noexcept
+{
+  mysql_mutex_lock(&fil_system.mutex);
+  pfs_os_file_t handle= fil_system.detach(space, true);
+  mysql_mutex_unlock(&fil_system.mutex);
+  /* A mini-transaction may have released its reference before it was committed */
+  log_sys.latch.wr_lock(LOG_LATCH_CALL);
+  forget_changes(space);
+  log_sys.latch.wr_unlock();
+  free_detached(space);
+  return handle;
+}
+
+void fil_deletion_t::run() noexcept
+{
+  if (spaces.empty())
+    return;
+
+  DEBUG_SYNC_C("fil_deletion_begins");
+  DBUG_EXECUTE_IF("fil_deletion_crash_before_log", DBUG_SUICIDE(););
+
+  std::vector<fil_space_t*> stopped, changed;
+  for (const uint32_t id : spaces)
+    if (fil_space_t *space= begin(id))
+      stopped.push_back(space);
+    else
+    {
+      /* Another thread is deleting it, or it is being imported */
+      pfs_os_file_t handle= fil_delete_tablespace(id);
+      if (handle != OS_FILE_CLOSED)
+        os_file_close(handle);
+    }
+
+  log(stopped);
+  DBUG_EXECUTE_IF("fil_deletion_crash_after_log", DBUG_SUICIDE(););
+
+  for (fil_space_t *space : stopped)
+    end_io(space);
+
+  log_sys.latch.wr_lock(LOG_LATCH_CALL);
+  for (fil_space_t *space : stopped)
+    if (space->max_lsn)
+      changed.push_back(space);
+  log_sys.latch.wr_unlock();
+  log(changed);
+
+  std::vector<pfs_os_file_t> handles;
+  for (fil_space_t *space : stopped)
+  {
+    unlink(space);
+    DBUG_EXECUTE_IF("fil_deletion_crash_after_unlink", DBUG_SUICIDE(););
+    pfs_os_file_t handle= free(space);
+    if (handle != OS_FILE_CLOSED)
+      handles.push_back(handle);
+  }
+
+  leave();
+#if MYSQL_VERSION_ID < 110800
+  for (const uint32_t id : spaces)
+    ibuf_delete_for_discarded_space(id);
+#endif
+  spaces.clear();
+  for (pfs_os_file_t handle : handles)
+    os_file_close(handle);
+}
