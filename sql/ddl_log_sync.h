@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+#ifndef DDL_LOG_SYNC_INCLUDED
+#define DDL_LOG_SYNC_INCLUDED
+
+/**
+  @file
+  DROP without phases in the DDL log; see ddl_log_sync.inl
+*/
+
+#include "ddl_log.h"
+#include "sql_class.h"
+
+/**
+  Note that a table, or its triggers, were dropped, if recovery needs to know.
+
+  @param error  whether that failed
+*/
+
+static inline void ddl_log_update_drop_phase(THD *thd, DDL_LOG_STATE *state,
+                                             uchar phase, int error)
+{
+  if (error || (thd->lex->sql_command != SQLCOM_DROP_TABLE &&
+                thd->lex->sql_command != SQLCOM_DROP_DB))
+    ddl_log_update_phase(state, phase);
+}
+
+#endif
