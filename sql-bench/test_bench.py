@@ -22,7 +22,7 @@ sys.dont_write_bytecode = True
 
 import bench                                            # noqa: E402
 import scenarios                                        # noqa: E402
-from scenarios import (cold_open, farm, farm_rate,      # noqa: E402
+from scenarios import (cold_open, ddl, farm, farm_rate, # noqa: E402
                        hits, memory, query_cache)
 from benchlib import (compare, load, profile, report,   # noqa: E402
                       sysbench, timelimit)
@@ -542,6 +542,20 @@ class ColdOpenTest(unittest.TestCase):
         self.assertEqual(session.sent, [cold_open.touch(table)
                                         for table in range(1, 46)])
         self.assertEqual((session.read, session.most), (45, cold_open.BATCH))
+
+
+class DdlTest(unittest.TestCase):
+    def test_syncs_of_all_threads_count_and_interrupted_ones_once(self):
+        self.assertEqual(ddl.count_syncs(
+            "11 fdatasync(5)                      = 0\n"
+            "12 fsync(7 <unfinished ...>\n"
+            "11 fdatasync(5)                      = 0\n"
+            "12 <... fsync resumed>)              = 0\n"), 3)
+
+    def test_longest_update_is_of_the_database_that_is_dropped(self):
+        cells = ddl.Ddl.cells(parse())
+        for first, second in zip(cells[::2], cells[1::2]):
+            self.assertEqual(first.get("engine"), second.get("engine"))
 
 
 class MemoryTest(unittest.TestCase):

@@ -8,6 +8,9 @@
   then as a power loss may leave them. A sync covers the writes that had ended when
   it began. Creating, renaming, extending and deleting a file last at once.
 
+  UNSYNCED_ROOT, if it is set, names a directory of which all files are watched, not only
+  InnoDB's.
+
   UNSYNCED_DIR names a directory with
 
   journal       what the writes replaced, and the syncs (struct record)
@@ -16,8 +19,11 @@
   hold.WHAT.FILE, hold.WHAT.FILE.OFFSET
                 a call waits while this file exists; WHAT is write or sync, before it
                 does anything, or synced, when a sync is done
+  kill          a number: when this file exists, the server is killed before the call of
+                that number from then on, of those known here
 
-  Only pwrite(), fsync() and fdatasync() are known here, so the server needs
+  Only pwrite(), write(), fsync() and fdatasync() of watched files, and what creates,
+  renames and deletes files and directories are known here, so the server needs
   innodb_use_native_aio=0.
 */
 
@@ -26,6 +32,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,20 +53,27 @@ struct record
   uint32_t length, path_length;
 };
 
-static const char *directory;
+static const char *directory, *root;
 static int journal= -1, events= -1;
 /* Makes the journal's records whole, and orders them */
 static pthread_mutex_t mutex= PTHREAD_MUTEX_INITIALIZER;
 static uint64_t now;            /* protected by mutex */
+/* How many calls until the server is killed; 0 if that is not known */
+static long left;
 
 static ssize_t (*next_pwrite)(int, const void *, size_t, off_t);
+static ssize_t (*next_write)(int, const void *, size_t);
 static int (*next_fsync)(int), (*next_fdatasync)(int);
+static int (*next_open)(const char *, int, ...);
+static int (*next_unlink)(const char *), (*next_rmdir)(const char *);
+static int (*next_rename)(const char *, const char *);
+static int (*next_mkdir)(const char *, mode_t);
 
 static int open_file(const char *name)
 {
   char path[4096];
   snprintf(path, sizeof path, "%s/%s", directory, name);
-  return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  return next_open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 }
 
 static void die(const char *what)
@@ -71,9 +86,16 @@ __attribute__((constructor)) static void begin(void)
 {
   next_pwrite= (ssize_t (*)(int, const void *, size_t, off_t))
     dlsym(RTLD_NEXT, "pwrite64");
+  next_write= (ssize_t (*)(int, const void *, size_t)) dlsym(RTLD_NEXT, "write");
+  next_open= (int (*)(const char *, int, ...)) dlsym(RTLD_NEXT, "open64");
+  next_unlink= (int (*)(const char *)) dlsym(RTLD_NEXT, "unlink");
+  next_rmdir= (int (*)(const char *)) dlsym(RTLD_NEXT, "rmdir");
+  next_rename= (int (*)(const char *, const char *)) dlsym(RTLD_NEXT, "rename");
+  next_mkdir= (int (*)(const char *, mode_t)) dlsym(RTLD_NEXT, "mkdir");
   next_fsync= (int (*)(int)) dlsym(RTLD_NEXT, "fsync");
   next_fdatasync= (int (*)(int)) dlsym(RTLD_NEXT, "fdatasync");
   directory= getenv("UNSYNCED_DIR");
+  root= getenv("UNSYNCED_ROOT");
   if (!directory)
     return;
   if ((journal= open_file("journal")) < 0 || (events= open_file("events")) < 0)
@@ -98,6 +120,8 @@ static int is_watched(int fd, char *path, size_t size)
   if ((length= readlink(link, path, size - 1)) <= 0)
     return 0;
   path[length]= 0;
+  if (root)
+    return !strncmp(path, root, strlen(root));
   name= base_name(path);
   return !strncmp(name, "ibdata", 6) || !strncmp(name, "ib_logfile", 10) ||
     !strncmp(name, "undo", 4) ||
@@ -110,8 +134,36 @@ static void event(const char *what, const char *path, off_t offset)
   int length= snprintf(line, sizeof line, "%s %s %lld %ld\n", what,
                        base_name(path), (long long) offset,
                        (long) syscall(SYS_gettid));
-  if (write(events, line, length) != length)
+  if (next_write(events, line, length) != length)
     die("events");
+}
+
+/* A call begins: end here, if it is the one */
+static void step(const char *what, const char *path)
+{
+  long before= __atomic_load_n(&left, __ATOMIC_RELAXED);
+  if (!directory)
+    return;
+  if (!before)
+  {
+    char name[4096], text[32]= "";
+    int fd;
+    snprintf(name, sizeof name, "%s/kill", directory);
+    if ((fd= next_open(name, O_RDONLY | O_CLOEXEC)) < 0)
+      return;
+    if (read(fd, text, sizeof text - 1) > 0)
+      __atomic_compare_exchange_n(&left, &before, atol(text), 0,
+                                  __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    close(fd);
+    if (!__atomic_load_n(&left, __ATOMIC_RELAXED))
+      return;
+  }
+  event(what, path, 0);
+  if (!__atomic_sub_fetch(&left, 1, __ATOMIC_RELAXED))
+  {
+    kill(getpid(), SIGKILL);
+    pause();
+  }
 }
 
 static void hold(const char *what, const char *path, off_t offset)
@@ -152,21 +204,35 @@ static uint64_t count(void)
   return number;
 }
 
-ssize_t pwrite(int fd, const void *buffer, size_t size, off_t offset)
+/* What is written from offset, or from where the file is if that is negative */
+static ssize_t write_file(int fd, const void *buffer, size_t size, off_t offset)
 {
   char path[4096];
-  struct record record= {'W', 0, 0, (uint64_t) offset, (uint32_t) size, 0};
+  const int append= offset < 0;
+  struct record record= {'W', 0, 0, 0, (uint32_t) size, 0};
   void *old;
   ssize_t result, length;
 
   if (!is_watched(fd, path, sizeof path))
-    return next_pwrite(fd, buffer, size, offset);
+    return append ? next_write(fd, buffer, size)
+      : next_pwrite(fd, buffer, size, offset);
+  if (append && (offset= lseek(fd, 0, SEEK_CUR)) < 0)
+    die("lseek");
+  record.offset= (uint64_t) offset;
+  step("step-write", path);
   hold("write", path, offset);
 
   /* Aligned for O_DIRECT. What the file does not have yet will be zero. */
   if (posix_memalign(&old, 4096, size))
     die("memory");
   length= pread(fd, old, size, offset);
+  if (length < 0 && errno == EBADF)
+  {
+    /* Open for writing only */
+    int readable= next_open(path, O_RDONLY | O_CLOEXEC);
+    length= pread(readable, old, size, offset);
+    close(readable);
+  }
   if (length < 0)
     die("read before write");
   memset((char*) old + length, 0, size - (size_t) length);
@@ -178,7 +244,8 @@ ssize_t pwrite(int fd, const void *buffer, size_t size, off_t offset)
   pthread_mutex_unlock(&mutex);
   free(old);
 
-  result= next_pwrite(fd, buffer, size, offset);
+  result= append ? next_write(fd, buffer, size)
+    : next_pwrite(fd, buffer, size, offset);
 
   record.type= 'E';
   record.length= 0;
@@ -188,6 +255,16 @@ ssize_t pwrite(int fd, const void *buffer, size_t size, off_t offset)
   pthread_mutex_unlock(&mutex);
   event("write", path, offset);
   return result;
+}
+
+ssize_t pwrite(int fd, const void *buffer, size_t size, off_t offset)
+{
+  return write_file(fd, buffer, size, offset);
+}
+
+ssize_t write(int fd, const void *buffer, size_t size)
+{
+  return root ? write_file(fd, buffer, size, -1) : next_write(fd, buffer, size);
 }
 
 ssize_t pwrite64(int fd, const void *buffer, size_t size, off_t offset)
@@ -201,6 +278,7 @@ static int sync_file(int fd, int (*next)(int))
 
   if (!is_watched(fd, path, sizeof path))
     return next(fd);
+  step("step-sync", path);
   hold("sync", path, 0);
   record.path_length= (uint32_t) strlen(path);
   record.number= count();
@@ -225,3 +303,46 @@ int fdatasync(int fd)
 {
   return sync_file(fd, next_fdatasync);
 }
+
+int unlink(const char *path)
+{
+  step("step-unlink", path);
+  return next_unlink(path);
+}
+
+int rmdir(const char *path)
+{
+  step("step-rmdir", path);
+  return next_rmdir(path);
+}
+
+int mkdir(const char *path, mode_t mode)
+{
+  step("step-mkdir", path);
+  return next_mkdir(path, mode);
+}
+
+int rename(const char *from, const char *to)
+{
+  step("step-rename", to);
+  return next_rename(from, to);
+}
+
+int open64(const char *path, int flags, ...)
+{
+  mode_t mode= 0;
+  if (flags & O_CREAT)
+  {
+    va_list arguments;
+    va_start(arguments, flags);
+    mode= va_arg(arguments, mode_t);
+    va_end(arguments);
+    if (next_open)
+      step("step-create", path);
+  }
+  if (!next_open)
+    next_open= (int (*)(const char *, int, ...)) dlsym(RTLD_NEXT, "open64");
+  return next_open(path, flags, mode);
+}
+
+int open(const char *path, int flags, ...) __attribute__((alias("open64")));

@@ -35,6 +35,7 @@ A scenario is a class with
 
 from .catalog import Catalog
 from .cold_open import ColdOpen
+from .ddl import Ddl
 from .ddl_churn import DdlChurn
 from .farm import Farm
 from .farm_rate import FarmRate
@@ -55,4 +56,5 @@ ALL = {scenario.name: scenario
        for scenario in (OpenTables, TableCache, Sysbench, SysbenchProfile,
                         InnodbOpenFiles, FileFragmentation,
                         InformationSchema, WorkingSet, DdlChurn, QueryCache,
-                        ColdOpen, Farm, FarmRate, Scale, Memory, Catalog, Hits)}
+                        ColdOpen, Farm, FarmRate, Scale, Memory, Catalog, Hits,
+                        Ddl)}

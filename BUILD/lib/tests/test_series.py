@@ -38,6 +38,11 @@ OWNERS = (
     (r"mysql-test/suite/table_cache/([rt]|include)/catalog_", {"catalog"}),
     (r"mysql-test/suite/table_cache/[rt]/innodb_index_stub_",
      {"innodb-index-stubs"}),
+    (r"mysql-test/suite/table_cache/[rt]/innodb_orphan_",
+     {"innodb-orphan-file"}),
+    (r"mysql-test/suite/table_cache/[rt]/innodb_drop_",
+     {"innodb-drop-without-latch"}),
+    (r"mysql-test/suite/table_cache/[rt]/ddl_log_", {"ddl-log-syncs"}),
     (r"mysql-test/suite/table_cache/[rt]/innodb_load_without_descriptor",
      {"innodb-first-touch-descriptor"}),
     (r"mysql-test/suite/table_cache/[rt]/aria_|sync_on_close",
@@ -77,7 +82,8 @@ EDITORS = {
     "storage/innobase/sync/srw_lock.cc": {"innodb-latch-wakeups"},
     "storage/innobase/trx/trx0trx.cc": {"query-cache-read-view"},
     "storage/innobase/dict/dict0load.cc": {"innodb-loading",
-                                           "innodb-load-pool"},
+                                           "innodb-load-pool",
+                                           "innodb-orphan-file"},
     "sql/sql_base.cc": {"table-cache"},
     "sql/sql_acl.cc": {"catalog"},
     "sql/sql_admin.cc": {"repair-use-frm-share"},
@@ -90,7 +96,7 @@ ALONE = ("innodb-latch-wakeups", "s3-alter", "aria-checkpoint-no-memory",
          "mtr-open-files-limit", "innodb-no-descriptor",
          "innodb-checkpoint-lsn", "innodb-write-during-fsync",
          "innodb-index-stubs", "innodb-first-touch-descriptor",
-         "repair-use-frm-share")
+         "repair-use-frm-share", "innodb-orphan-file")
 
 
 def all_sources():

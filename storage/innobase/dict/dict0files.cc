@@ -214,7 +214,8 @@ bool dict_files_t::open_all(const std::set<uint32_t> *spaces, bool must_open)
     return false;
   if (!spaces && !must_open &&
       !encryption_key_id_exists(FIL_DEFAULT_ENCRYPTION_KEY))
-    return true;
+    /* Purge may still have to delete files: see dict_open_dropped() */
+    return !trx_sys.history_size();
   dict_files_t files{spaces};
   files.run();
   files.join();

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Whole sites that come and go, beside others that must not notice."""
+
+import itertools
+import multiprocessing
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+
+from benchlib import wire
+from benchlib.load import run
+from benchlib.scenario import Scenario, need_descriptors, positive, table_bytes
+from benchlib.servers import BenchError
+
+HOT = "tc_ddl_hot"              # the database of those that must not notice
+UPDATERS = 8
+SITE = 12                       # tables of a site, as WordPress has
+CONNECTIONS = (1, 16)
+COLUMNS = ("(id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT, "
+           "author BIGINT UNSIGNED NOT NULL DEFAULT 0, "
+           "created DATETIME NOT NULL DEFAULT '2000-01-01', "
+           "title VARCHAR(200) NOT NULL DEFAULT '', "
+           "name VARCHAR(200) NOT NULL DEFAULT '', "
+           "status VARCHAR(20) NOT NULL DEFAULT 'draft', content LONGTEXT, "
+           "PRIMARY KEY (id), KEY kind (status, created, id), "
+           "KEY name (name(190)), KEY author (author))")
+DROP, STALL = "DROP DATABASE, s", "longest UPDATE beside it, ms"
+ENGINES = ("InnoDB", "Aria", "MyISAM")
+
+
+def update(session, number, stop):
+    """Change rows of its own until told to stop; the longest time, in ms."""
+    longest = 0.0
+    for turn in itertools.count():
+        if stop.is_set():
+            return longest
+        begin = time.monotonic()
+        session.query(f"UPDATE t{number} SET b = b + 1 WHERE a = {turn % 100 + 1}")
+        longest = max(longest, 1000 * (time.monotonic() - begin))
+    return longest
+
+
+def drop(session, database, stop):
+    """Seconds that it takes, after the others have begun."""
+    time.sleep(0.5)
+    begin = time.monotonic()
+    session.query(f"DROP DATABASE {database}")
+    seconds = time.monotonic() - begin
+    stop.set()
+    return seconds
+
+
+def make_and_drop(session, number, sites):
+    """Create the tables of a site and drop them in one statement, so many times;
+    when that was done."""
+    session.query(f"CREATE DATABASE tc_ddl_site{number}")
+    session.query(f"USE tc_ddl_site{number}")
+    tables = [f"t{table}" for table in range(SITE)]
+    for _ in range(sites):
+        for table in tables:
+            session.query(f"CREATE TABLE {table} {COLUMNS} ENGINE=InnoDB")
+        session.query(f"DROP TABLE {', '.join(tables)}")
+    session.query(f"DROP DATABASE tc_ddl_site{number}")
+    return time.monotonic()
+
+
+def count_syncs(text):
+    """How many syncs strace has seen."""
+    return len(re.findall(r"\b(?:fsync|fdatasync|sync_file_range)\(", text))
+
+
+class Ddl(Scenario):
+    name = "ddl"
+    title = "Sites that are created and dropped, beside others"
+    source = "shared hosting: whole sites come and go all day"
+    question = ("How long do statements wait that have nothing to do with tables "
+                "that are being dropped, and how fast are CREATE and DROP?")
+    method = (f"{UPDATERS} connections update rows of InnoDB tables of their own by "
+              "primary key, with a commit each, while a database of 1000 tables with "
+              f"a row each is dropped. Then {SITE} InnoDB tables with WordPress's "
+              "kinds of keys are created, and dropped in one statement, again and "
+              "again. Syncs are those that strace sees of all threads of the server, "
+              "a table.")
+    caveat = ("The file system's and the disk's time for a sync is most of it, and "
+              "differs between machines.")
+    unit = "as named"
+    weight = 3
+    pairs = 3
+    peers = False
+    together = 2
+
+    @staticmethod
+    def add_arguments(parser):
+        parser.add_argument("--ddl-tables", type=positive, metavar="N",
+                            help="tables of the database that is dropped (default "
+                            "1000, quick 200)")
+
+    @staticmethod
+    def tables(options):
+        return options.ddl_tables or (200 if options.quick else 1000)
+
+    @classmethod
+    def check(cls, options):
+        need_descriptors(2 * cls.tables(options))
+
+    @classmethod
+    def disk(cls, options):
+        return table_bytes([engine.lower() for engine in ENGINES],
+                           cls.tables(options))
+
+    @staticmethod
+    def server_options(options):
+        return ["--innodb-flush-log-at-trx-commit=1", "--table-open-cache=4000",
+                "--max-connections=100"]
+
+    @classmethod
+    def cells(cls, options):
+        cells = [{"label": f"{engine}: {what}", "engine": engine, "what": what}
+                 for engine in ENGINES for what in (DROP, STALL)]
+        cells += [{"label": f"tables created and dropped, 1/s, {number} "
+                   f"connection{'s' * (number > 1)}", "connections": number}
+                  for number in CONNECTIONS]
+        if shutil.which("strace"):
+            cells += [{"label": f"syncs a table, {what}", "syncs": what}
+                      for what in ("CREATE", "DROP of 12")]
+        return cells
+
+    @staticmethod
+    def prepare(server, options, progress):
+        server.sql(f"CREATE DATABASE IF NOT EXISTS {HOT}")
+        server.sql("".join(
+            f"CREATE TABLE IF NOT EXISTS t{number} (a INT PRIMARY KEY, b INT) "
+            f"ENGINE=InnoDB; INSERT IGNORE INTO t{number} "
+            "SELECT seq, 0 FROM seq_1_to_100;" for number in range(UPDATERS)), HOT)
+
+    @classmethod
+    def measure(cls, server, cell, options):
+        if "engine" in cell:
+            if cell["what"] == DROP:
+                server.ddl_found = cls.drop_database(server, cell["engine"],
+                                                     cls.tables(options))
+            return server.ddl_found[cell["what"]]
+        if "connections" in cell:
+            return cls.rate(server, cell["connections"], options)
+        if cell["syncs"] == "CREATE":
+            server.ddl_syncs = cls.syncs(server)
+        return server.ddl_syncs[cell["syncs"]]
+
+    @staticmethod
+    def drop_database(server, engine, tables):
+        database = "tc_ddl_drop"
+        server.sql(f"DROP DATABASE IF EXISTS {database}; "
+                   f"CREATE DATABASE {database}; USE {database};" + "".join(
+                       f"CREATE TABLE t{number} {COLUMNS} ENGINE={engine};"
+                       f"INSERT INTO t{number} () VALUES ();"
+                       for number in range(tables)))
+        stop = multiprocessing.Event()
+        answers, _, _ = run(server, HOT, (drop, database, stop),
+                            *((update, number, stop)
+                              for number in range(UPDATERS)))
+        return {DROP: answers[0], STALL: max(answers[1:])}
+
+    @staticmethod
+    def rate(server, connections, options):
+        sites = max(1, (4 if options.quick else 16) // (1 + (connections > 1)))
+        server.sql("".join(f"DROP DATABASE IF EXISTS tc_ddl_site{number};"
+                           for number in range(connections)))
+        answers, begin, _ = run(server, HOT,
+                                *((make_and_drop, number, sites)
+                                  for number in range(connections)))
+        return connections * sites * SITE / (max(answers) - begin)
+
+    @staticmethod
+    def syncs(server):
+        """Syncs of the server a table."""
+        session = wire.Connection(server.socket, HOT)
+        tables = [f"s{table}" for table in range(SITE)]
+        session.query(f"DROP TABLE IF EXISTS {', '.join(tables)}")
+        found = {}
+        with tempfile.TemporaryDirectory() as directory:
+            for what, statements in (
+                    ("CREATE", [f"CREATE TABLE {table} {COLUMNS} ENGINE=InnoDB"
+                                for table in tables]),
+                    ("DROP of 12", [f"DROP TABLE {', '.join(tables)}"])):
+                output = pathlib.Path(directory, "strace")
+                tracer = subprocess.Popen(
+                    ["strace", "-f", "-e", "trace=fsync,fdatasync,sync_file_range",
+                     "-o", output, "-p", str(server.process.pid)],
+                    stderr=subprocess.PIPE, text=True)
+                try:
+                    if "attached" not in tracer.stderr.readline():
+                        raise BenchError("strace cannot trace the server")
+                    time.sleep(0.5)
+                    for statement in statements:
+                        session.query(statement)
+                finally:
+                    tracer.terminate()
+                    tracer.communicate()
+                found[what] = count_syncs(output.read_text()) / SITE
+        session.close()
+        return found
+
+    @staticmethod
+    def remarks(results, options):
+        return []
