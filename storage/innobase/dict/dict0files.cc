@@ -37,6 +37,7 @@ file at a time, which decides and reports as in MariaDB.
 #include "log.h"
 #include "srv0srv.h"
 #include "srv0start.h"
+#include "trx0sys.h"
 #include <algorithm>
 #include <system_error>
 
