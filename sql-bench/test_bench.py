@@ -24,7 +24,7 @@ import bench                                            # noqa: E402
 import scenarios                                        # noqa: E402
 from scenarios import (cold_open, ddl, farm, farm_rate, # noqa: E402
                        hits, memory, query_cache)
-from benchlib import (compare, load, profile, report,   # noqa: E402
+from benchlib import (compare, heap, load, profile, report,   # noqa: E402
                       sysbench, timelimit)
 from benchlib.scenario import (CONTROL, Scenario, integers,  # noqa: E402
                                need_disk)
@@ -590,9 +590,25 @@ class MemoryTest(unittest.TestCase):
         options = parse("memory", "--scale-engines", "aria",
                         "--scale-tables", "25")
         part, = memory.Memory.settings(options)
-        labels = [cell["label"] for cell in memory.Memory.cells(options)]
+        labels = [cell["label"] for cell in memory.Memory.cells(options)
+                  if memory.HEAP not in cell["label"]]
         self.assertEqual(labels, [part[0] + label
                                   for label in self.measure(0, 25)])
+
+    def test_a_block_belongs_to_the_first_component_of_its_callers(self):
+        for callers, name in (
+                (["read_statistics_for_table", "open_table"],
+                 "engine-independent statistics"),
+                (["row_create_prebuilt", "open", "open_table_from_share"],
+                 "engine's handle"),
+                (["dict_table_t::create", "open_table_from_share"],
+                 "engine's definition"),
+                (["alloc_table_share", "tdc_open_share", "open_table"],
+                 "TABLE_SHARE"),
+                (["open_table_from_share", "open_table"],
+                 "TABLE and handler"),
+                (["mysql_parse"], "rest")):
+            self.assertEqual(heap.component(callers), name)
 
 
 class CompareTest(unittest.TestCase):

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a server keeps of the heap for each table that it knows and has open, by
+what it is for.  Nothing of it depends on time or on the machine."""
+
+import collections
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+from .servers import BenchError
+
+BEGIN, END = signal.SIGRTMIN + 6, signal.SIGRTMIN + 5   # see live_memory.c
+
+# The first of these whose pattern one of a block's callers fits
+COMPONENTS = (
+    ("engine-independent statistics",
+     "read_statistics_for_table|alloc_engine_independent|"
+     "create_min_max_stat|TABLE_STATISTICS"),
+    ("element of the definition cache", "lf_hash_insert|lf_alloc_new"),
+    ("engine's handle", "row_create_prebuilt|build_template|row_sel_|"
+                        "row_prebuild|row_get_prebuilt|mi_alloc_rec_buff|"
+                        "maria_clone|_ma_alloc_buffer"),
+    ("engine's definition", "^dict_|^fil_|^mi_open|^maria_open|^_ma_|"
+                            "my_register_filename"),
+    ("TABLE_SHARE", "alloc_table_share|open_table_def|tdc_open_share"),
+    ("TABLE and handler", "open_table_from_share|^open_table$"),
+    ("rest", ""))
+
+# The twelve tables of a site, with the types and keys that WordPress 6 gives them
+NUMBER = "BIGINT UNSIGNED NOT NULL DEFAULT 0"
+ID = "BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY"
+WHEN = "DATETIME NOT NULL DEFAULT '2000-01-01 00:00:00'"
+
+
+def text(length, default=""):
+    return f"VARCHAR({length}) NOT NULL DEFAULT '{default}'"
+
+
+def meta(identifier, owner):
+    return (f"{identifier} {ID}, {owner} {NUMBER}, "
+            "meta_key VARCHAR(255) DEFAULT NULL, meta_value LONGTEXT, "
+            f"KEY ({owner}), KEY (meta_key(191))")
+
+
+WORDPRESS = {
+    "users": f"ID {ID}, user_login {text(60)}, user_pass {text(255)}, "
+             f"user_nicename {text(50)}, user_email {text(100)}, "
+             f"user_url {text(100)}, user_registered {WHEN}, "
+             f"user_activation_key {text(255)}, user_status INT NOT NULL "
+             f"DEFAULT 0, display_name {text(250)}, KEY (user_login), "
+             "KEY (user_nicename), KEY (user_email)",
+    "usermeta": meta("umeta_id", "user_id"),
+    "posts": f"ID {ID}, post_author {NUMBER}, post_date {WHEN}, "
+             f"post_date_gmt {WHEN}, post_content LONGTEXT NOT NULL, "
+             "post_title TEXT NOT NULL, post_excerpt TEXT NOT NULL, "
+             f"post_status {text(20, 'publish')}, "
+             f"comment_status {text(20, 'open')}, ping_status "
+             f"{text(20, 'open')}, post_password {text(255)}, "
+             f"post_name {text(200)}, to_ping TEXT NOT NULL, "
+             f"pinged TEXT NOT NULL, post_modified {WHEN}, "
+             f"post_modified_gmt {WHEN}, post_content_filtered LONGTEXT "
+             f"NOT NULL, post_parent {NUMBER}, guid {text(255)}, menu_order "
+             f"INT NOT NULL DEFAULT 0, post_type {text(20, 'post')}, "
+             f"post_mime_type {text(100)}, comment_count BIGINT NOT NULL "
+             "DEFAULT 0, KEY (post_name(191)), "
+             "KEY (post_type, post_status, post_date, ID), "
+             "KEY (post_parent), KEY (post_author)",
+    "postmeta": meta("meta_id", "post_id"),
+    "comments": f"comment_ID {ID}, comment_post_ID {NUMBER}, comment_author "
+                f"TINYTEXT NOT NULL, comment_author_email {text(100)}, "
+                f"comment_author_url {text(200)}, comment_author_IP "
+                f"{text(100)}, comment_date {WHEN}, comment_date_gmt {WHEN}, "
+                "comment_content TEXT NOT NULL, comment_karma INT NOT NULL "
+                f"DEFAULT 0, comment_approved {text(20, '1')}, comment_agent "
+                f"{text(255)}, comment_type {text(20, 'comment')}, "
+                f"comment_parent {NUMBER}, user_id {NUMBER}, "
+                "KEY (comment_post_ID), KEY (comment_approved, "
+                "comment_date_gmt), KEY (comment_date_gmt), "
+                "KEY (comment_parent), KEY (comment_author_email(10))",
+    "commentmeta": meta("meta_id", "comment_id"),
+    "terms": f"term_id {ID}, name {text(200)}, slug {text(200)}, term_group "
+             "BIGINT NOT NULL DEFAULT 0, KEY (slug(191)), KEY (name(191))",
+    "termmeta": meta("meta_id", "term_id"),
+    "term_taxonomy": f"term_taxonomy_id {ID}, term_id {NUMBER}, taxonomy "
+                     f"{text(32)}, description LONGTEXT NOT NULL, parent "
+                     f"{NUMBER}, count BIGINT NOT NULL DEFAULT 0, "
+                     "UNIQUE (term_id, taxonomy), KEY (taxonomy)",
+    "term_relationships": f"object_id {NUMBER}, term_taxonomy_id {NUMBER}, "
+                          "term_order INT NOT NULL DEFAULT 0, PRIMARY KEY "
+                          "(object_id, term_taxonomy_id), "
+                          "KEY (term_taxonomy_id)",
+    "options": f"option_id {ID}, option_name {text(191)} UNIQUE, option_value "
+               f"LONGTEXT NOT NULL, autoload {text(20, 'yes')}, "
+               "KEY (autoload)",
+    "links": f"link_id {ID}, link_url {text(255)}, link_name {text(255)}, "
+             f"link_image {text(255)}, link_target {text(25)}, "
+             f"link_description {text(255)}, link_visible {text(20, 'Y')}, "
+             "link_owner BIGINT UNSIGNED NOT NULL DEFAULT 1, link_rating INT "
+             f"NOT NULL DEFAULT 0, link_updated {WHEN}, link_rel {text(255)}, "
+             f"link_notes MEDIUMTEXT NOT NULL, link_rss {text(255)}, "
+             "KEY (link_visible)",
+}
+SCHEMAS = {"one column": {"t": "a INT"}, "WordPress": WORDPRESS}
+
+
+def create(schema, engine, number):
+    """SQL for so many databases with the tables of a schema."""
+    return "".join(
+        f"CREATE DATABASE site{n};\n" + "".join(
+            f"CREATE TABLE site{n}.wp_{name} ({columns}) ENGINE={engine} "
+            "DEFAULT CHARSET=utf8mb4;\n"
+            for name, columns in SCHEMAS[schema].items())
+        for n in range(number))
+
+
+def read(schema, first, end):
+    """SQL that reads each table once."""
+    return "".join(f"SELECT * FROM site{n}.wp_{name} LIMIT 1;\n"
+                   for n in range(first, end) for name in SCHEMAS[schema])
+
+
+def compile_library(directory):
+    directory.mkdir(parents=True, exist_ok=True)
+    library = directory / "live_memory.so"
+    done = subprocess.run(
+        ["cc", "-shared", "-fPIC", "-O2", "-fno-omit-frame-pointer", "-o",
+         str(library), str(pathlib.Path(__file__).parents[1]
+                           / "live_memory.c")],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        check=False)
+    if done.returncode:
+        raise BenchError("live_memory.c does not compile:\n" + done.stdout)
+    if not shutil.which("addr2line"):
+        raise BenchError("addr2line is missing (Debian: binutils)")
+    return library.resolve()
+
+
+def names(program, base, addresses):
+    """{return address: function that calls} of a program."""
+    addresses = sorted(addresses)
+    done = subprocess.run(
+        ["addr2line", "-fC", "-e", program], text=True, check=True,
+        input="".join(f"{address - base - 1:#x}\n" for address in addresses),
+        stdout=subprocess.PIPE)
+    lines = done.stdout.splitlines()[::2]
+    return {address: re.sub(r"\(.*", "", line)
+            for address, line in zip(addresses, lines)}
+
+
+def component(callers):
+    for name, pattern in COMPONENTS:
+        if any(re.search(pattern, caller) for caller in callers):
+            return name
+    return COMPONENTS[-1][0]
+
+
+def summary(lines, program, base):
+    """Bytes of each component, from what live_memory.c has written."""
+    blocks = [(int(size), tuple(int(word, 16) for word in callers))
+              for size, *callers in map(str.split, lines)]
+    known = names(program, base, {caller for _, callers in blocks
+                                  for caller in callers})
+    found = collections.Counter({name: 0 for name, _ in COMPONENTS})
+    for size, callers in blocks:
+        found[component([known[caller] for caller in callers])] += size
+    return found
+
+
+def measure(server, schema, databases, library):
+    """{component: bytes a table} of a server that has not been started."""
+    output = server.datadir.parent / f"live-{os.getpid()}"
+    server.environment = {"LD_PRELOAD": str(library), "MALLOC_ARENA_MAX": "1",
+                          "LIVE_MEMORY": str(output.resolve())}
+    server.start()
+    server.sql(read(schema, 0, databases // 5))
+    # What the connection has allocated goes when it is closed
+    time.sleep(0.5)
+    os.kill(server.process.pid, BEGIN)
+    time.sleep(0.2)
+    server.sql(read(schema, databases // 5, databases))
+    time.sleep(0.5)
+    os.kill(server.process.pid, END)
+    deadline = time.monotonic() + 60
+    while not (output.exists() and output.read_text().endswith("end\n")):
+        if time.monotonic() > deadline:
+            raise BenchError("the server does not write its live memory")
+        time.sleep(0.1)
+    with open(f"/proc/{server.process.pid}/maps", encoding="ascii") as file:
+        base = min(int(line.partition("-")[0], 16) for line in file
+                   if line.rstrip().endswith(server.program))
+    lines = output.read_text().splitlines()[:-1]
+    output.unlink()
+    server.stop()
+    tables = (databases - databases // 5) * len(SCHEMAS[schema])
+    return {name: round(size / tables)
+            for name, size in summary(lines, server.program, base).items()}
