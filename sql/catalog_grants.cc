@@ -9,6 +9,8 @@
 #include "sql_class.h"
 #include "catalog_grants.h"
 
+thread_local bool acl_asks_about_many= false;
+
 static int compare_names(const void *a_, const void *b_)
 {
   auto a= static_cast<const LEX_CSTRING *>(a_);

@@ -63,6 +63,23 @@ private:
   Dynamic_array<const char*> m_patterns;
 };
 
+/**
+  As long as this is there, a thread that asks about more databases than the cache of
+  privileges holds leaves it alone: it would replace all that others use, for answers that
+  nobody asks for again.
+*/
+extern thread_local bool acl_asks_about_many;
+
+class Ask_about_many
+{
+public:
+  explicit Ask_about_many(size_t count) : m_before(acl_asks_about_many)
+  { acl_asks_about_many= count > ACL_CACHE_SIZE; }
+  ~Ask_about_many() { acl_asks_about_many= m_before; }
+private:
+  const bool m_before;
+};
+
 /** Add what the grants of the thread's account name. @return true if out of memory */
 bool acl_add_granted_databases(THD *thd, Granted_databases *granted);
 

@@ -13,6 +13,7 @@
 #include "catalog_grants.h"
 #include "catalog_lookup.h"
 #include "db_directory.h"
+#include "known_databases.h"
 #include <my_dir.h>
 #include <algorithm>
 #include <dirent.h>
@@ -34,22 +35,19 @@ public:
 private:
   bool look_up(const Dynamic_array<LEX_CSTRING> &names);
   bool look_up(const LEX_CSTRING &name);
+  bool is_readable_directory(const char *file) const;
+  bool take_known();
   list_databases_result read_data_directory();
 
   THD *const m_thd;
   Discovered_table_list m_found;
   Granted_databases m_granted;
   Schema_condition m_condition;
+  Known_databases_ref m_known;
+  bool m_has_known= false;
   TABLE_LIST *const m_tables;
   bool (*const m_ignored)(const char*);
 };
-
-
-/** Does a row about a directory with these permissions make a database? */
-bool is_readable_directory(const MY_STAT &stat)
-{
-  return MY_S_ISDIR(stat.st_mode) && stat.st_mode & MY_S_IREAD;
-}
 
 
 int compare_bytes(const void *a_, const void *b_)
@@ -84,13 +82,27 @@ list_databases_result Database_list::fill()
     if (oom)
       return LIST_DATABASES_OOM;
   }
+  if ((m_has_known= m_known.acquire(m_ignored)))
+    return take_known() ? LIST_DATABASES_OOM : LIST_DATABASES_OK;
   return read_data_directory();
+}
+
+
+/** Is there a directory, maybe behind a link, that its owner may read? */
+bool Database_list::is_readable_directory(const char *file) const
+{
+  char path[2 * FN_REFLEN + 2];
+  MY_STAT stat;
+  strxnmov(path, sizeof(path) - 1, mysql_data_home, FN_ROOTDIR, file, NullS);
+  return my_stat(path, &stat, MYF(0)) && MY_S_ISDIR(stat.st_mode) &&
+         stat.st_mode & MY_S_IREAD;
 }
 
 
 /** @param names  sorted. @return true if out of memory */
 bool Database_list::look_up(const Dynamic_array<LEX_CSTRING> &names)
 {
+  m_has_known= m_known.acquire_unchanged();
   for (size_t i= 0; i < names.elements(); i++)
   {
     if ((!i || compare_bytes(&names.at(i - 1), &names.at(i))) &&
@@ -111,8 +123,7 @@ bool Database_list::look_up(const Dynamic_array<LEX_CSTRING> &names)
 */
 bool Database_list::look_up(const LEX_CSTRING &name)
 {
-  char file[FN_REFLEN + 1], back[SAFE_NAME_LEN + 1], path[2 * FN_REFLEN + 2];
-  MY_STAT stat;
+  char file[FN_REFLEN + 1], back[SAFE_NAME_LEN + 1];
 
   if (!name.length || name.length >= sizeof(back))
     return false;
@@ -130,35 +141,34 @@ bool Database_list::look_up(const LEX_CSTRING &name)
   if (!m_granted.may_see(name.str, name.length) ||
       !m_condition.may_hold(name.str, name.length))
     return false;
-  strxnmov(path, sizeof(path) - 1, mysql_data_home, FN_ROOTDIR, file, NullS);
-  if (!my_stat(path, &stat, MYF(0)) || !is_readable_directory(stat) ||
-      m_ignored(file))
+  if (m_has_known)
+  {
+    const size_t i= m_known->find(file, name.str);
+    if (i == m_known->count())
+      return false;
+    if (!m_known->at(i).is_link())
+      return m_found.add_file(file);
+  }
+  if (m_ignored(file) || !is_readable_directory(file))
     return false;
   return m_found.add_file(file);
 }
 
 
-/**
-  The name of the database of a directory: what filename_to_tablename() returns,
-  without its conversion of characters for the names that do not need it.
-*/
-size_t name_of_directory(const char *file, char *name, size_t size)
+/** Take the names from the list. @return true if out of memory */
+bool Database_list::take_known()
 {
-  size_t length;
-  for (length= 0; length < size - 1; length++)
+  for (size_t i= 0; i < m_known->count(); i++)
   {
-    const uchar c= file[length];
-    if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
-          (c >= 'A' && c <= 'Z')))
-    {
-      if (c)
-        break;
-      name[length]= 0;
-      return length;
-    }
-    name[length]= c;
+    const Known_databases::Entry entry= m_known->at(i);
+    const char *const name= entry.name();
+    const size_t length= strlen(name);
+    if (m_granted.may_see(name, length) && m_condition.may_hold(name, length) &&
+        (!entry.is_link() || is_readable_directory(entry.file())) &&
+        m_found.add_table(name, length))
+      return true;
   }
-  return filename_to_tablename(file, name, size, false);
+  return false;
 }
 
 
@@ -178,9 +188,8 @@ list_databases_result Database_list::read_data_directory()
     const char *file= entry->d_name;
     if (entry->d_type != DT_DIR)
     {
-      MY_STAT stat;
       if ((entry->d_type != DT_LNK && entry->d_type != DT_UNKNOWN) ||
-          fstatat(dirfd(dir), file, &stat, 0) || !is_readable_directory(stat))
+          !is_readable_directory(file))
         continue;
     }
     if (file[0] == '.' && (!file[1] || (file[1] == '.' && !file[2])))
@@ -242,15 +251,42 @@ void sort_from(Sort_key *begin, Sort_key *end, size_t position)
 } // namespace
 
 
+size_t name_of_directory(const char *file, char *name, size_t size, bool quiet)
+{
+  size_t length;
+  for (length= 0; length < size - 1; length++)
+  {
+    const uchar c= file[length];
+    if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
+          (c >= 'A' && c <= 'Z')))
+    {
+      if (c)
+        break;
+      name[length]= 0;
+      return length;
+    }
+    name[length]= c;
+  }
+  return filename_to_tablename(file, name, size, quiet);
+}
+
+
 void sort_names(LEX_CSTRING **names, size_t count)
 {
+  /* In order, but for information_schema, which is first? */
+  auto less= [](const LEX_CSTRING *a, const LEX_CSTRING *b)
+             { return compare_bytes(a, b) < 0; };
+  if (count && std::is_sorted(names + 1, names + count, less))
+  {
+    std::rotate(names, names + 1, std::upper_bound(names + 1, names + count, *names, less));
+    return;
+  }
   Sort_key *keys= (Sort_key*) my_malloc(PSI_INSTRUMENT_ME,
                                         count * sizeof(Sort_key) + 1,
                                         MYF(MY_THREAD_SPECIFIC));
   if (!keys)
   {
-    std::sort(names, names + count, [](const LEX_CSTRING *a, const LEX_CSTRING *b)
-                                    { return compare_bytes(a, b) < 0; });
+    std::sort(names, names + count, less);
     return;
   }
   for (size_t i= 0; i < count; i++)

@@ -11,9 +11,10 @@
   1. Looked up one by one, with a stat() for each: where the account's grants
      (catalog_grants.h) or WHERE (catalog_lookup.h) tell all names that may be in the
      answer.
-  2. By reading the data directory. The file system says of most entries whether they
-     are directories, without a stat(). A name that the grants or WHERE exclude is
-     dropped before anything is allocated for it, or asked about it.
+  2. From a list of all (known_databases.h), or else by reading the data directory. The
+     file system says of most entries whether they are directories, without a stat(). A
+     name that the grants or WHERE exclude is dropped before anything is allocated for
+     it, or asked about it.
 
   Both find a superset of what the statement shows. Its own checks of privileges, and
   WHERE, follow as ever.
@@ -21,8 +22,8 @@
   The names are those of find_files() in sql_show.cc, with two exceptions, both about
   directories that no statement can use as a database:
 
-  - find_files() leaves out a directory that its owner may not read. Reading the data
-    directory lists it.
+  - find_files() leaves out a directory that its owner may not read. So does a stat()
+    here; the list, and reading the data directory, have it.
   - Looking a name up does not find a directory with a name that MariaDB would encode in
     another way, such as "aux" (aux@@@), or "@0041" (A).
 */
@@ -45,6 +46,13 @@ list_databases_result
 list_databases(THD *thd, Dynamic_array<LEX_CSTRING*> *files,
                const LEX_CSTRING *wild, TABLE_LIST *tables, COND *cond,
                bool (*ignored)(const char *directory));
+
+/**
+  The name of the database of a directory: what filename_to_tablename() returns,
+  without its conversion of characters for the names that do not need it.
+  @param quiet  do not log that the name is one of MySQL 5.0
+*/
+size_t name_of_directory(const char *file, char *name, size_t size, bool quiet= false);
 
 /** Sort names by their bytes, as Discovered_table_list::sort() does */
 void sort_names(LEX_CSTRING **names, size_t count);

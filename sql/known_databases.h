@@ -1,0 +1,100 @@
+#ifndef KNOWN_DATABASES_INCLUDED
+#define KNOWN_DATABASES_INCLUDED
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/**
+  @file
+  The directories in the data directory that may be databases, as a sorted list in
+  memory that is kept from one statement to the next.
+
+  The list is made by reading the data directory. From then on the kernel (inotify)
+  queues the name of each entry that comes, goes or is renamed there, whoever does it:
+  CREATE DATABASE, replication, mkdir, rm. An entry is in the queue before the system
+  call that made the change returns. A statement that wants the list looks at the queue
+  first, and asks the file system about each name in it. So it sees what it would see if
+  it read the directory.
+
+  The statement reads the directory instead
+
+  - if there is no inotify, or the data directory is on a file system whose changes do
+    not all pass through this kernel, such as NFS;
+  - if the queue has overflowed, or if the directory's modification time is not the one
+    at which the queue was last empty. Then the list is made anew.
+
+  A list is never changed: the next one takes its place, and the last statement that
+  uses the old one frees it.
+*/
+
+#include <atomic>
+
+/** A list of directories, sorted by the names of their databases */
+class Known_databases
+{
+public:
+  /** One directory */
+  class Entry
+  {
+  public:
+    explicit Entry(const char *data) : m_data(data) { }
+    const char *file() const { return m_data + 1; }
+    /** The name of the database: what filename_to_tablename() makes of the file's */
+    const char *name() const
+    { return m_data[0] & ENCODED ? file() + strlen(file()) + 1 : file(); }
+    /** May be a link to a directory: only a stat() tells whether it is one now */
+    bool is_link() const { return m_data[0] & LINK; }
+  private:
+    const char *m_data;         // flags, file name, and a database's name if it differs
+  };
+
+  size_t count() const { return m_count; }
+  Entry at(size_t i) const { return Entry(m_names + m_offsets[i]); }
+
+  /** The entry of a directory, or count() */
+  size_t find(const char *file, const char *name) const;
+
+  enum { ENCODED= 1, LINK= 2 };
+
+private:
+  friend class Known_databases_builder;
+  friend class Known_databases_ref;
+  uint *m_offsets;              // in m_names, in order
+  char *m_names;
+  size_t m_count, m_bytes;      // m_bytes: what m_names holds
+  std::atomic<uint> m_users;    // statements, and one as long as it is the newest
+};
+
+
+/** A statement's use of the list */
+class Known_databases_ref
+{
+public:
+  Known_databases_ref() : m_list(nullptr) { }
+  ~Known_databases_ref() { release(m_list); }
+  Known_databases_ref(const Known_databases_ref&)= delete;
+  void operator=(const Known_databases_ref&)= delete;
+
+  /**
+    Get the list, as the data directory is now.
+    @param ignored  is a directory in @@ignore_db_dirs?
+    @return false if there is none; the caller reads the directory
+  */
+  bool acquire(bool (*ignored)(const char *directory));
+
+  /** Get the list if it needs no work: nothing has changed, and nobody else works on it */
+  bool acquire_unchanged();
+
+  const Known_databases *operator->() const { return m_list; }
+
+  static void release(Known_databases *list);
+
+private:
+  Known_databases *m_list;
+};
+
+/** At the server's end */
+void known_databases_free();
+
+/** Do all changes of the file system that has this directory go through this kernel? */
+bool is_local_file_system(const char *directory);
+
+#endif /* KNOWN_DATABASES_INCLUDED */

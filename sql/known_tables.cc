@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/**
+  @file
+  See known_tables.h
+*/
+
+#include "mariadb.h"
+#include "sql_class.h"
+#include "sql_parse.h"                  // sql_command_flags
+#include "known_databases.h"            // is_local_file_system
+#include "known_tables.h"
+#include <atomic>
+
+/* Engines that are initialized, those whose tables do not need files, and all changes */
+static std::atomic<int> engines_initialized(0), engines_without_files(0);
+static std::atomic<ulonglong> engine_changes(0);
+static thread_local ulonglong engines_asked= 0;
+
+void known_tables_engine(int change, bool by_files)
+{
+  if (!by_files)
+    engines_without_files+= change;
+  engines_initialized+= change;
+  engine_changes++;
+}
+
+
+void known_tables_engine_asked()
+{
+  engines_asked++;
+}
+
+#ifdef __linux__
+
+/** Bytes for each database that the names of tables and their index take at most */
+static constexpr size_t TABLES_ROOM= 150;
+/** How many databases count as being there from the beginning */
+static constexpr size_t FIRST_DATABASES= 1000;
+/** Seconds after which a directory's time of change is trusted */
+static constexpr longlong OLD_ENOUGH= 2;
+/** Seconds after which a directory that nobody asks for may go */
+static constexpr longlong UNUSED_FOR= 3600;
+
+/** The names of the tables of one or more directories, next to each other */
+struct Table_names
+{
+  Table_names *next;            // in its bucket
+  uint hash, users;             // users: directories
+  uint count, length;           // names, and bytes of all with the 0 behind each
+  char names[1];
+};
+
+
+/**
+  All that is known. `lock` protects every field.
+
+  The directories are in an open hash table by their inodes, with linear probing. The
+  lists of names are in buckets by the names' hash. When the table is full, directories
+  that no statement has asked for in the last hour go: of those, the dropped ones matter.
+*/
+struct Known_tables
+{
+  struct Directory
+  {
+    ulonglong inode;            // 0: free
+    ulonglong changed;          // ctime in ns
+    Table_names *list;
+    longlong asked_for;         // the last time, in seconds
+  };
+
+  pthread_mutex_t lock;
+  Directory *directories;
+  size_t size, used;            // of directories; size is a power of two
+  Table_names **buckets;        // size of them
+  size_t bytes;                 // of all lists
+  ulonglong device;             // of the data directory; 0: not known yet
+  ulonglong engines;            // engine_changes when the first name was kept
+  longlong swept;               // when unused directories were last removed, in seconds
+  bool impossible;              // another file system
+
+  bool make_key(const char *path, Known_tables_key *key);
+  Directory *find(ulonglong inode);
+  void remove(Directory *directory);
+  void release(Table_names *list);
+  bool make_room();
+  bool resize(size_t new_size);
+  Table_names *share_list(const Dynamic_array<LEX_CSTRING*> &tables);
+  void add(const Known_tables_key &key, const Dynamic_array<LEX_CSTRING*> &tables);
+  void keep(const Known_tables_key &key, const Dynamic_array<LEX_CSTRING*> &tables);
+  void clear();
+
+  static bool is_same(const Directory &directory, const Known_tables_key &key)
+  { return directory.changed == key.m_changed; }
+};
+
+static Known_tables known= { PTHREAD_MUTEX_INITIALIZER, nullptr, 0, 0, nullptr, 0, 0, 0,
+                             0, false };
+
+
+static size_t hash_of_inode(ulonglong inode)
+{
+  return (size_t) ((inode * 0x9E3779B97F4A7C15ULL) >> 20);
+}
+
+
+/** @return false if nothing is kept of this directory */
+bool Known_tables::make_key(const char *path, Known_tables_key *key)
+{
+  struct stat stat;
+  struct timespec now;
+  /* The time first: a directory that changes from here on is not old enough */
+  if (engines_without_files || clock_gettime(CLOCK_REALTIME_COARSE, &now) ||
+      ::stat(path, &stat) || !stat.st_ino || !stat.st_ctim.tv_nsec ||
+      stat.st_ctim.tv_sec <= 0 || stat.st_ctim.tv_sec >= now.tv_sec - OLD_ENOUGH)
+    return false;
+
+  pthread_mutex_lock(&lock);
+  if (!device && !impossible)
+  {
+    struct stat home;
+    if (!is_local_file_system(mysql_data_home) || ::stat(mysql_data_home, &home))
+      impossible= true;
+    else
+      device= home.st_dev;
+  }
+  const bool is_here= !impossible && stat.st_dev == device;
+  pthread_mutex_unlock(&lock);
+  if (!is_here)
+    return false;
+
+  key->m_now= now.tv_sec;
+  key->m_inode= stat.st_ino;
+  key->m_changed= stat.st_ctim.tv_sec * 1000000000ULL + stat.st_ctim.tv_nsec;
+  key->m_engines= engine_changes;
+  key->m_asked= engines_asked;
+  return true;
+}
+
+
+Known_tables::Directory *Known_tables::find(ulonglong inode)
+{
+  if (!size)
+    return nullptr;
+  for (size_t i= hash_of_inode(inode);; i++)
+  {
+    Directory *const directory= &directories[i & (size - 1)];
+    if (directory->inode == inode)
+      return directory;
+    if (!directory->inode)
+      return nullptr;
+  }
+}
+
+
+void Known_tables::release(Table_names *list)
+{
+  if (--list->users)
+    return;
+  Table_names **at= &buckets[list->hash & (size - 1)];
+  while (*at != list)
+    at= &(*at)->next;
+  *at= list->next;
+  bytes-= sizeof(Table_names) + list->length;
+  my_free(list);
+}
+
+
+/** Remove a directory, and close the gap in the chain of those that follow it */
+void Known_tables::remove(Directory *directory)
+{
+  release(directory->list);
+  used--;
+  size_t gap= directory - directories;
+  for (size_t i= gap;;)
+  {
+    i= (i + 1) & (size - 1);
+    if (!directories[i].inode)
+      break;
+    const size_t home= hash_of_inode(directories[i].inode) & (size - 1);
+    if (((i - home) & (size - 1)) >= ((i - gap) & (size - 1)))
+    {
+      directories[gap]= directories[i];
+      gap= i;
+    }
+  }
+  directories[gap].inode= 0;
+}
+
+
+bool Known_tables::resize(size_t new_size)
+{
+  auto new_directories= (Directory*) my_malloc(PSI_INSTRUMENT_ME,
+                                               new_size * sizeof(Directory),
+                                               MYF(MY_ZEROFILL));
+  auto new_buckets= (Table_names**) my_malloc(PSI_INSTRUMENT_ME,
+                                              new_size * sizeof(*buckets),
+                                              MYF(MY_ZEROFILL));
+  if (!new_directories || !new_buckets)
+  {
+    my_free(new_directories);
+    my_free(new_buckets);
+    return true;
+  }
+  for (size_t i= 0; i < size; i++)
+  {
+    for (Table_names *list= buckets[i], *next; list; list= next)
+    {
+      next= list->next;
+      Table_names **const bucket= &new_buckets[list->hash & (new_size - 1)];
+      list->next= *bucket;
+      *bucket= list;
+    }
+    if (directories[i].inode)
+    {
+      size_t to= hash_of_inode(directories[i].inode);
+      while (new_directories[to & (new_size - 1)].inode)
+        to++;
+      new_directories[to & (new_size - 1)]= directories[i];
+    }
+  }
+  my_free(directories);
+  my_free(buckets);
+  directories= new_directories;
+  buckets= new_buckets;
+  size= new_size;
+  return false;
+}
+
+
+/** Room for one more directory. @return true if out of memory */
+bool Known_tables::make_room()
+{
+  if (used < size / 4 * 3)
+    return false;
+  const longlong now= time(nullptr);
+  if (now >= swept + UNUSED_FOR)
+  {
+    swept= now;
+    for (size_t i= 0; i < size;)
+    {
+      if (directories[i].inode && directories[i].asked_for + UNUSED_FOR < now)
+        remove(&directories[i]);        // Another one may move here
+      else
+        i++;
+    }
+  }
+  return used >= size / 2 && resize(size ? 2 * size : 1024);
+}
+
+
+/** A list with these names. NULL: no room, or out of memory */
+Table_names *Known_tables::share_list(const Dynamic_array<LEX_CSTRING*> &tables)
+{
+  ulonglong hash= 0;
+  size_t length= 0;
+  for (size_t i= 0; i < tables.elements(); i++)
+  {
+    const LEX_CSTRING *name= tables.at(i);
+    for (size_t j= 0; j <= name->length; j++)
+      hash= (hash ^ (uchar) name->str[j]) * 0x100000001B3ULL;
+    length+= name->length + 1;
+  }
+  hash^= hash >> 32;
+
+  Table_names **const bucket= &buckets[hash & (size - 1)];
+  for (Table_names *list= *bucket; list; list= list->next)
+  {
+    if (list->hash != (uint) hash || list->length != length)
+      continue;
+    const char *name= list->names;
+    size_t i= 0;
+    for (; i < tables.elements() &&
+           !memcmp(name, tables.at(i)->str, tables.at(i)->length + 1); i++)
+      name+= tables.at(i)->length + 1;
+    if (i == tables.elements())
+    {
+      list->users++;
+      return list;
+    }
+  }
+
+  const size_t all= sizeof(Table_names) + length;
+  const size_t index= size * (sizeof(Directory) + sizeof(*buckets));
+  if (index + bytes + all > TABLES_ROOM * (used + FIRST_DATABASES))
+    return nullptr;
+  auto list= (Table_names*) my_malloc(PSI_INSTRUMENT_ME, all, MYF(0));
+  if (!list)
+    return nullptr;
+  list->hash= (uint) hash;
+  list->users= 1;
+  list->count= (uint) tables.elements();
+  list->length= (uint) length;
+  char *to= list->names;
+  for (size_t i= 0; i < tables.elements(); i++)
+  {
+    memcpy(to, tables.at(i)->str, tables.at(i)->length + 1);
+    to+= tables.at(i)->length + 1;
+  }
+  list->next= *bucket;
+  *bucket= list;
+  bytes+= all;
+  return list;
+}
+
+
+/**
+  The set of initialized engines was the same from the key until here. An engine that is
+  on its way in or out is initialized, but is not asked. So all of them were asked, if as
+  many as there are.
+*/
+void Known_tables::add(const Known_tables_key &key,
+                       const Dynamic_array<LEX_CSTRING*> &tables)
+{
+  if (engines_asked - key.m_asked != (ulonglong) engines_initialized ||
+      engine_changes != key.m_engines)
+    return;
+  pthread_mutex_lock(&lock);
+  keep(key, tables);
+  pthread_mutex_unlock(&lock);
+}
+
+
+void Known_tables::keep(const Known_tables_key &key,
+                        const Dynamic_array<LEX_CSTRING*> &tables)
+{
+  if (engines != key.m_engines)
+  {
+    clear();
+    engines= key.m_engines;
+  }
+  if (Directory *old= find(key.m_inode))
+    remove(old);
+  if (make_room())
+    return;
+  Table_names *const list= share_list(tables);
+  if (!list)
+    return;
+  size_t to= hash_of_inode(key.m_inode);
+  while (directories[to & (size - 1)].inode)
+    to++;
+  Directory *const directory= &directories[to & (size - 1)];
+  directory->inode= key.m_inode;
+  directory->changed= key.m_changed;
+  directory->asked_for= key.m_now;
+  directory->list= list;
+  used++;
+}
+
+
+void Known_tables::clear()
+{
+  for (size_t i= 0; i < size; i++)
+  {
+    for (Table_names *list= buckets[i], *next; list; list= next)
+    {
+      next= list->next;
+      my_free(list);
+    }
+  }
+  my_free(directories);
+  my_free(buckets);
+  directories= nullptr;
+  buckets= nullptr;
+  size= used= bytes= 0;
+}
+
+
+bool known_tables_find(THD *thd, const LEX_CSTRING &db, const char *path,
+                       const LEX_CSTRING &wild, Dynamic_array<LEX_CSTRING*> *tables,
+                       Known_tables_key *key)
+{
+  DBUG_EXECUTE_IF("catalog_full_walk", return false;);
+  if (is_perfschema_db(&db) || !known.make_key(path, key))
+    return false;
+  Discovered_table_list found(thd, tables, &wild);
+  pthread_mutex_lock(&known.lock);
+  Known_tables::Directory *const directory=
+    known.engines == key->m_engines ? known.find(key->m_inode) : nullptr;
+  const bool is_known= directory && Known_tables::is_same(*directory, *key);
+  if (is_known)
+  {
+    directory->asked_for= key->m_now;
+    const char *name= directory->list->names;
+    for (uint i= 0; i < directory->list->count; i++)
+    {
+      const size_t length= strlen(name);
+      if (found.add_table(name, length))
+        break;
+      name+= length + 1;
+    }
+  }
+  pthread_mutex_unlock(&known.lock);
+  if (!is_known)
+    return false;
+
+  /* In the order in which find_files() leaves them */
+  if (sql_command_flags[thd->lex->sql_command] & CF_STATUS_COMMAND)
+    found.sort();
+#ifndef DBUG_OFF
+  else
+    found.sort_desc();
+#endif
+  return true;
+}
+
+
+void known_tables_add(const Known_tables_key &key,
+                      const Dynamic_array<LEX_CSTRING*> &tables)
+{
+  DBUG_ASSERT(key.is_usable());
+  known.add(key, tables);
+}
+
+
+void known_tables_free()
+{
+  pthread_mutex_lock(&known.lock);
+  known.clear();
+  pthread_mutex_unlock(&known.lock);
+}
+
+#else
+
+bool known_tables_find(THD *, const LEX_CSTRING &, const char *, const LEX_CSTRING &,
+                       Dynamic_array<LEX_CSTRING*> *, Known_tables_key *)
+{ return false; }
+void known_tables_add(const Known_tables_key &, const Dynamic_array<LEX_CSTRING*> &) { }
+void known_tables_free() { }
+
+#endif

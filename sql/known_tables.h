@@ -1,0 +1,75 @@
+#ifndef KNOWN_TABLES_INCLUDED
+#define KNOWN_TABLES_INCLUDED
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/**
+  @file
+  The names of the tables of small databases, kept from one statement to the next.
+
+  For a statement that names the tables of 100,000 databases, the kernel's work to open,
+  read and close as many directories is four fifths of all. Where a directory has not
+  changed, one stat() and the names from memory give the same answer.
+
+  A directory has not changed if it has the inode and the time of the last change (ctime,
+  which no program can set back) that it had before it was read. A time is trusted if
+
+  - the file system has times finer than a second, and all its changes go through this
+    kernel (is_local_file_system());
+  - it was two seconds old, or older, when the directory was read. So a change that
+    came later has got another time.
+
+  Directories with the same names of tables share one list of them, as those of one
+  program's sites do. What is kept is at most TABLES_ROOM bytes for each database, and a
+  constant beyond: where the lists need more than that, directories are read as before.
+
+  Only the files decide here: with an engine that knows of tables without files, such as
+  S3, nothing is kept. performance_schema is left out. What the files of an engine like
+  ARCHIVE say depends on whether it is loaded. So names are kept only if all engines have
+  been asked about the files, and forgotten when one comes or goes.
+*/
+
+#include "sql_array.h"
+
+/** What a directory was like before it was read */
+class Known_tables_key
+{
+public:
+  Known_tables_key() : m_inode(0), m_changed(0), m_engines(0), m_asked(0), m_now(0) { }
+  bool is_usable() const { return m_changed; }
+
+  /* For known_tables.cc */
+  ulonglong m_inode;
+  ulonglong m_changed;          // ctime in ns. 0: not to be used
+  ulonglong m_engines;          // changes of the set of engines until then
+  ulonglong m_asked;            // how often this thread had asked an engine until then
+  longlong m_now;               // when, in seconds
+};
+
+/**
+  Add the names of a database's tables.
+  @param path      its directory, as build_table_filename() has it
+  @param[out] key  for known_tables_add(), if the names are not known
+  @return true if they are known. Without memory for all of them, some are missing, and an
+          error is reported.
+*/
+bool known_tables_find(THD *thd, const LEX_CSTRING &db, const char *path,
+                      const LEX_CSTRING &wild, Dynamic_array<LEX_CSTRING*> *tables,
+                      Known_tables_key *key);
+
+/** Keep all names that a directory has, in the order in which it was read */
+void known_tables_add(const Known_tables_key &key,
+                      const Dynamic_array<LEX_CSTRING*> &tables);
+
+/**
+  An engine has come (+1) or goes (-1).
+  @param by_files  it knows its tables by the names of files, if at all
+*/
+void known_tables_engine(int change, bool by_files);
+
+/** The thread asks an engine about the files of a database */
+void known_tables_engine_asked();
+
+/** Forget all; also at the server's end */
+void known_tables_free();
+
+#endif /* KNOWN_TABLES_INCLUDED */
