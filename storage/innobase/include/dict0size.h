@@ -11,6 +11,7 @@ The results are estimates: one that is too small costs another block. */
 #include "dict0mem.h"
 #include "lock0types.h"
 #include "btr0sea.h"
+#include <type_traits>
 
 /** @return size of the heap of a table; the arguments are those of
 dict_table_t::create(), which allocates all but the names
@@ -57,7 +58,10 @@ inline ulint dict_index_heap_size(const dict_table_t *table, const char *name,
     .add(1 + n_fields * sizeof(dict_field_t))
     .add(n_uniq * sizeof(ib_uint64_t), 3)
 #ifdef BTR_CUR_ADAPT
-    .add(sizeof(btr_search_t))
+    /* 11.8 has it in the index */
+    .add(std::is_pointer<decltype(dict_index_t::search_info)>::value
+         ? sizeof(std::remove_pointer<decltype(dict_index_t::search_info)>::type)
+         : 0)
 #endif
     .add(type & DICT_SPATIAL ? sizeof(rtr_info_track_t) : 0);
 }
