@@ -27,7 +27,7 @@ COLUMNS = ("(id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT, "
            "status VARCHAR(20) NOT NULL DEFAULT 'draft', content LONGTEXT, "
            "PRIMARY KEY (id), KEY kind (status, created, id), "
            "KEY name (name(190)), KEY author (author))")
-DROP, STALL = "DROP DATABASE, s", "longest UPDATE beside it, ms"
+DROP, STALL = "DROP DATABASE, s", "longest UPDATE during it, ms"
 ENGINES = ("InnoDB", "Aria", "MyISAM")
 
 

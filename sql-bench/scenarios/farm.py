@@ -145,7 +145,7 @@ def popularity(sites):
 
 
 class Visitor:
-    """Somebody who looks at pages of sites, each by a connection of its own."""
+    """A visitor looks at pages of sites, each by a connection of its own."""
 
     def __init__(self, socket, sites, seed):
         self.socket = socket
