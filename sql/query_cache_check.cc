@@ -11,8 +11,6 @@
 #include "sql_class.h"
 #include "query_cache_parts.h"
 
-#ifdef HAVE_QUERY_CACHE
-
 #if !defined(DBUG_OFF) || defined(USE_QUERY_CACHE_INTEGRITY_CHECK)
 
 /** The bins are gone; this is what can be said about free memory instead. */
@@ -189,5 +187,3 @@ my_bool Query_cache::check_integrity(bool locked)
 }
 
 #endif
-
-#endif /* HAVE_QUERY_CACHE */

@@ -23,8 +23,6 @@
 #include "sql_class.h"
 #include "query_cache_parts.h"
 
-#ifdef HAVE_QUERY_CACHE
-
 /* An allocation evicts so many queries for their age, with neighbours */
 static constexpr uint VICTIMS= 64;
 /* And so many bytes, enough for each piece of a packet */
@@ -218,5 +216,3 @@ void Query_cache::exclude_from_free_memory_list(Query_cache_block *block)
 {
   memory->remove(block);
 }
-
-#endif /* HAVE_QUERY_CACHE */

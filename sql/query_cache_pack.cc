@@ -19,8 +19,6 @@
 #include "sql_class.h"
 #include "query_cache_parts.h"
 
-#ifdef HAVE_QUERY_CACHE
-
 /*
   Tables with more queries and blocks that are longer are not moved, longer
   results not joined
@@ -248,5 +246,3 @@ void Query_cache::pack_in_slices(THD *thd, size_t join_limit,
   mysql_mutex_unlock(&LOCK_pack);
   DBUG_VOID_RETURN;
 }
-
-#endif /* HAVE_QUERY_CACHE */

@@ -24,8 +24,6 @@
 
 #include "sql_cache.h"
 
-#ifdef HAVE_QUERY_CACHE
-
 /** The memory of the cache, or of one that was given up and is still in use */
 struct Query_cache_area
 {
@@ -76,6 +74,4 @@ inline void Query_cache_query::init_n_lock()
   pins.alive_at= 0;
   pin();
 }
-
-#endif /* HAVE_QUERY_CACHE */
 #endif /* QUERY_CACHE_PARTS_INCLUDED */

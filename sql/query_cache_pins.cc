@@ -23,8 +23,6 @@
 #include "sql_class.h"
 #include "query_cache_parts.h"
 
-#ifdef HAVE_QUERY_CACHE
-
 static_assert(sizeof(Query_cache_pins) <= sizeof(mysql_rwlock_t),
               "pins take the place of a lock");
 
@@ -126,5 +124,3 @@ void Query_cache_query::unlock_n_destroy()
     query_cache.unpin_area(pins.area);          // not the last pin
   pins.count= 0;
 }
-
-#endif /* HAVE_QUERY_CACHE */

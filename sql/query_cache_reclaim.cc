@@ -84,8 +84,6 @@
 #include "query_cache_parts.h"
 #include "debug_sync.h"
 
-#ifdef HAVE_QUERY_CACHE
-
 /* An invalidating statement frees so many of its own results */
 static constexpr uint AT_ONCE= 64;
 /* And not much longer than so long. Nanoseconds */
@@ -486,5 +484,3 @@ void Query_cache::invalidate_all()
   unlock();
   DBUG_VOID_RETURN;
 }
-
-#endif /* HAVE_QUERY_CACHE */

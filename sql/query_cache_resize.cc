@@ -20,8 +20,6 @@
 #include "debug_sync.h"
 #include "mysqld.h"                             // LOCK_global_system_variables
 
-#ifdef HAVE_QUERY_CACHE
-
 /**
   Give up the area with all that is in it, if there is one.
 
@@ -162,5 +160,3 @@ bool Query_cache::replace_area(size_t size, Query_cache_area **old)
   set_size= new_size;
   DBUG_RETURN(false);
 }
-
-#endif /* HAVE_QUERY_CACHE */

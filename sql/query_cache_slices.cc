@@ -22,8 +22,6 @@
 #include "debug_sync.h"
 #include "log.h"                                // sql_print_warning
 
-#ifdef HAVE_QUERY_CACHE
-
 /*
   One slice of the thread's work holds the lock so long. Like the other times
   here, but for MAINTENANCE_POLL, it is in nanoseconds. It is shorter than SLICE
@@ -265,5 +263,3 @@ void Query_cache::end_reclaim()
   mysql_mutex_destroy(&LOCK_database);
   mysql_mutex_destroy(&LOCK_pack);
 }
-
-#endif /* HAVE_QUERY_CACHE */
