@@ -77,6 +77,13 @@ NO_LICENSE = (".result", ".rdiff", ".json", ".svg", ".opt", ".cnf",
               ".combinations", ".sh.opt", ".gitignore")
 
 
+# A line of the preprocessor that tests macros, and what CMake found on a machine
+CONDITION = re.compile(rb"(?m)^[ \t]*#[ \t]*(?:el)?if\w*\b(?:.*\\\n)*.*")
+FEATURE = re.compile(rb"\bHAVE_\w+")
+FEATURE_DEFINED = re.compile(
+    rb"(?m)^[ \t]*#[ \t]*(?:define|cmakedefine)[ \t]+(HAVE_\w+)")
+
+
 UNCHANGED, MOVED, DOES_NOT_APPLY = "unchanged", "moved", "DOES NOT APPLY"
 
 
@@ -643,6 +650,32 @@ class Overlay:
                     if path.is_file()}
             if content and digest(content) in stock_digests[base]:
                 yield f"{name}: is a copy of a file of MariaDB's"
+        yield from self.check_features(names)
+
+    def check_features(self, names):
+        """Yield a sentence for each HAVE_... that a new file tests, and that
+        nothing defines in this series: what depends on it would be left out."""
+        code = {name: read(path) for name, path in sorted(names.items())
+                if name.endswith((".c", ".cc", ".h", ".ic", ".cmake.patch",
+                                  ".txt.patch", ".h.patch"))}
+        defined = set()
+        for path in (self.stock / "config.h.cmake",
+                     *(self.stock / "include").rglob("*.h"),
+                     *(self.stock / "mysys").glob("*.h")):
+            defined.update(FEATURE_DEFINED.findall(read(path) or b""))
+        for name, content in code.items():
+            content = content.replace(b"\n+", b"\n")  # lines that a patch adds
+            defined.update(FEATURE_DEFINED.findall(content))
+            if name.endswith((".cmake.patch", ".txt.patch")):
+                defined.update(FEATURE.findall(content))
+        for name, content in code.items():
+            if name.endswith(".patch"):
+                continue
+            tested = {feature for line in CONDITION.findall(content)
+                      for feature in FEATURE.findall(line)}
+            for feature in sorted(tested - defined):
+                yield (f"{name}: tests {feature.decode()}, which this series "
+                       "does not define")
 
     def check_patch(self, name, text):
         path = name[:-len(".patch")]

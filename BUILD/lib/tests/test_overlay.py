@@ -229,6 +229,13 @@ class OverlayTest(TreesTest):
         self.put(self.top / "sql/other.cc.patch", HEADER + text)
         self.assertIn("sql/other.cc.patch: touches", self.problems())
 
+    def test_check_finds_a_feature_that_nothing_defines(self):
+        self.put(self.top / "sql/new.cc",
+                 f"// {overlay.LICENSE}\n#ifdef HAVE_NEWS\nint a;\n#endif\n")
+        self.assertIn("sql/new.cc: tests HAVE_NEWS", self.problems())
+        self.put(self.stock / "source/config.h.cmake", "#define HAVE_NEWS 1\n")
+        self.assertEqual(self.problems(), "")
+
     def test_check_finds_an_ambiguous_hunk(self):
         same = "a;\nb;\n" * 3
         self.put(self.stock / "source/sql/a.cc", same)
