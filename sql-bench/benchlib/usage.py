@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The CPU time and memory of a process."""
+"""The CPU time and memory of a process, and what a thread waits for a CPU."""
 
 import os
 import pathlib
@@ -21,6 +21,15 @@ def usage(pid):
                         if line.startswith("voluntary_ctxt_switches"))
     return ((int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"),
             switches)
+
+
+def thread_times(pid, tid):
+    """(seconds on a CPU, seconds of waiting for one) of a thread so far, as the
+    kernel's scheduler counts them."""
+    text = pathlib.Path(f"/proc/{pid}/task/{tid}/schedstat").read_text(
+        encoding="ascii")
+    ran, waited, _ = text.split()
+    return int(ran) / 1e9, int(waited) / 1e9
 
 
 def resident(pid):

@@ -11,6 +11,7 @@ from benchlib.processes import in_processes
 from benchlib.scenario import Scenario, positive
 from benchlib.servers import BenchError, Server
 from benchlib.statistics import median
+from benchlib.usage import thread_times
 
 DATABASE = "tc_query_cache"
 ROWS = 1000                     # of each table
@@ -25,9 +26,10 @@ STAGES = "performance_schema.events_stages_summary_global_by_event_name"
 LOCK_WAIT = "stage/sql/Waiting for query cache lock"
 
 DURING, WITHOUT = "during the INSERT", "without the INSERT"
-INSERT, LOCK, QUIET_LOCK = ("the INSERT, ms",
-                            f"longest wait for the lock {DURING}, ms",
-                            f"longest wait for the lock {WITHOUT}, ms")
+INSERT, ON_CPU, NO_CPU = ("the INSERT, ms", "the INSERT on a CPU, ms",
+                          "the INSERT waits for a CPU, ms")
+LOCK, QUIET_LOCK = (f"longest wait for the lock {DURING}, ms",
+                    f"longest wait for the lock {WITHOUT}, ms")
 FILL, KEPT, READ, HITS = ("fill, results/s", "results kept after the fill",
                           "SELECTs/s", "hits in 100 SELECTs")
 PERCENTILES = (("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0))
@@ -223,7 +225,7 @@ class QueryCache(Scenario):
         for part in cls.parts(options):
             labels = [REPLACED, REPLACE_HITS, REPLACE_FREE]
             if part != REPLACE:
-                labels = [INSERT, LOCK, QUIET_LOCK, FILL, KEPT, READ, HITS]
+                labels = [INSERT, ON_CPU, NO_CPU, LOCK, QUIET_LOCK, FILL, KEPT, READ, HITS]
                 labels += [f"SELECT {name} {when}, ms"
                            for name, _ in PERCENTILES
                            for when in (WITHOUT, DURING)]
@@ -327,11 +329,13 @@ class QueryCache(Scenario):
         found[QUIET_LOCK] = cls.longest_wait(session)
 
         cls.forget_waits(session)
+        times = []
         begin = time.monotonic() + 0.5
         writer = threading.Thread(target=cls.invalidate, args=(
-            server, len(counts) - 1, begin + 1, found))
+            server, len(counts) - 1, begin + 1, found, times))
         # Stock's INSERT may take minutes, in which its lock is not free
-        killer = threading.Timer(1.5 + limit, cls.kill, (server, found, limit))
+        killer = threading.Timer(1.5 + limit, cls.kill,
+                                 (server, found, limit, times))
         try:
             writer.start()
             killer.start()
@@ -356,18 +360,30 @@ class QueryCache(Scenario):
         return found
 
     @staticmethod
-    def invalidate(server, table, when, found):
+    def invalidate(server, table, when, found, times):
+        """Measure the INSERT; 'times' becomes a function that gives the times
+        of its thread in the server since it began."""
         session = wire.Connection(server.socket, DATABASE)
+        (tid,), = session.query("SELECT TID FROM information_schema.processlist"
+                                " WHERE ID=CONNECTION_ID()")
+        pid = server.process.pid
         time.sleep(max(0, when - time.monotonic()))
+        before = thread_times(pid, tid)
+        times.append(lambda: [1e3 * (now - then) for now, then
+                              in zip(thread_times(pid, tid), before)])
         begin = time.monotonic()
         try:
             session.query(f"INSERT INTO t{table} VALUES ({ROWS + 1},'x')")
-            found[INSERT] = 1e3 * (time.monotonic() - begin)
+            took = 1e3 * (time.monotonic() - begin)
+            found[ON_CPU], found[NO_CPU] = times[0]()
+            found[INSERT] = took
         except (OSError, wire.Error):
             pass                        # the server was killed
 
     @staticmethod
-    def kill(server, found, limit):
+    def kill(server, found, limit, times):
+        if times:
+            found[ON_CPU], found[NO_CPU] = times[0]()
         server.kill()
         found[INSERT] = 1e3 * limit
 
