@@ -368,9 +368,9 @@ class QueryCache(Scenario):
                                 " WHERE ID=CONNECTION_ID()")
         pid = server.process.pid
         time.sleep(max(0, when - time.monotonic()))
-        before = thread_times(pid, tid)
+        before = thread_times(pid, int(tid))
         times.append(lambda: [1e3 * (now - then) for now, then
-                              in zip(thread_times(pid, tid), before)])
+                              in zip(thread_times(pid, int(tid)), before)])
         begin = time.monotonic()
         try:
             session.query(f"INSERT INTO t{table} VALUES ({ROWS + 1},'x')")
