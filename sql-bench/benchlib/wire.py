@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """
 The part of the MariaDB client/server protocol that a benchmark needs, over a
-Unix socket, in plain Python: log in without a password, send a text query,
-read the answer.  There is no connector in Python's standard library, and the
-command-line client buffers what a benchmark wants to time.
+Unix socket, in plain Python: log in through the socket or with a native
+password, send a text query, read the answer.  There is no connector in
+Python's standard library, and the command-line client buffers what a benchmark
+wants to time.
 """
 
+import hashlib
 import os
 import pwd
 import socket
 import struct
+
+# Commands
+USE, QUERY = b"\2", b"\3"
 
 
 class Error(Exception):
@@ -24,20 +29,43 @@ class Error(Exception):
 CAPABILITIES = 0x1 | 0x200 | 0x2000 | 0x8000 | 0x80000
 
 
+def native_password(password, salt):
+    """What mysql_native_password wants to see of a password."""
+    if not password:
+        return b""
+    once = hashlib.sha1(password.encode()).digest()
+    twice = hashlib.sha1(once).digest()
+    return bytes(a ^ b for a, b in
+                 zip(once, hashlib.sha1(salt + twice).digest()))
+
+
+def packet(text, command=QUERY):
+    """What a client sends for a statement, or for another command."""
+    return (struct.pack("<I", len(text.encode()) + 1) + command
+            + text.encode())
+
+
 class Connection:
     """One session. query() returns the rows as lists of bytes or None."""
 
-    def __init__(self, path, database=None, user=None):
+    def __init__(self, path, database=None, user=None, password=""):
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.connect(path)
         self.buffer = b""
+        self.at = 0                     # how much of it has been read
         self.sequence = 0
         hello = self._read()
         if hello[0] == 0xff:
             raise self._error(hello)
+        # Behind the version: 4 bytes of a number, the first 8 of the salt, and
+        # 19 bytes later the other 12
+        salt = hello.index(b"\0", 1) + 5
+        shown = native_password(password, hello[salt:salt + 8]
+                                + hello[salt + 27:salt + 39])
         self._send(struct.pack("<IIB23x", CAPABILITIES, 1 << 24, 45) +
                    (user or pwd.getpwuid(os.geteuid()).pw_name).encode() +
-                   b"\0\0mysql_native_password\0")
+                   b"\0" + bytes((len(shown),)) + shown +
+                   b"mysql_native_password\0")
         answer = self._read()
         if answer[0] == 0xfe:
             self._send(b"")
@@ -55,20 +83,21 @@ class Connection:
                             bytes((self.sequence & 255,)) + payload)
 
     def _fill(self, size):
-        while len(self.buffer) < size:
+        """Have so many bytes that have not been read."""
+        while len(self.buffer) - self.at < size:
             more = self.socket.recv(1 << 16)
             if not more:
                 raise ConnectionError("server has gone away")
-            self.buffer += more
+            self.buffer = self.buffer[self.at:] + more
+            self.at = 0
 
     def _read(self):
         self._fill(4)
-        size = int.from_bytes(self.buffer[:3], "little")
-        self.sequence = self.buffer[3] + 1
+        size = int.from_bytes(self.buffer[self.at:self.at + 3], "little")
+        self.sequence = self.buffer[self.at + 3] + 1
         self._fill(4 + size)
-        payload = self.buffer[4:4 + size]
-        self.buffer = self.buffer[4 + size:]
-        return payload
+        self.at += 4 + size
+        return self.buffer[self.at - size:self.at]
 
     @staticmethod
     def _error(payload):
@@ -88,10 +117,11 @@ class Connection:
 
     def send(self, *statements):
         """Send them without waiting for the answers, one of each."""
+        self.send_packets(*map(packet, statements))
+
+    def send_packets(self, *packets):
         self.sequence = 0
-        self.socket.sendall(b"".join(
-            struct.pack("<I", len(text) + 1) + b"\3" + text
-            for text in (sql.encode() for sql in statements)))
+        self.socket.sendall(b"".join(packets))
 
     def query(self, sql):
         self.send(sql)
