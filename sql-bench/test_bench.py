@@ -3,6 +3,7 @@
 """Tests of the benchmarks' computations; they start no server."""
 
 import contextlib
+import hashlib
 import io
 import json
 import multiprocessing
@@ -24,8 +25,9 @@ import bench                                            # noqa: E402
 import scenarios                                        # noqa: E402
 from scenarios import (cold_open, ddl, farm, farm_rate, # noqa: E402
                        hits, memory, query_cache)
+from scenarios import wordpress as sites                # noqa: E402
 from benchlib import (compare, heap, load, profile, report,   # noqa: E402
-                      sysbench, timelimit)
+                      sysbench, timelimit, wire, wordpress)
 from benchlib.scenario import (CONTROL, Scenario, integers,  # noqa: E402
                                need_disk)
 from benchlib.servers import BenchError, Server         # noqa: E402
@@ -503,6 +505,243 @@ class FarmRateTest(unittest.TestCase):
         self.assertEqual(len(labels), 8)
         with self.assertRaises(BenchError):
             farm_rate.FarmRate.states(parse("--rate-states=hot"))
+
+
+class WireTest(unittest.TestCase):
+    """Against a socket that answers what the test wants."""
+    HELLO = (b"\x0a10.11\0" + b"NUMB" + b"saltsalt" + b"\0" + 8 * b"c"
+             + 10 * b"r" + b"saltsaltsalt\0")
+
+    @staticmethod
+    def packet(payload):
+        return struct.pack("<I", len(payload))[:3] + b"\0" + payload
+
+    def connect(self, answers, piece, **account):
+        """A session, and what it has sent, from answers cut in pieces."""
+        stream = b"".join(map(self.packet, answers))
+        pieces = [stream[at:at + piece] for at in range(0, len(stream), piece)]
+        fake = unittest.mock.Mock()
+        fake.recv.side_effect = [*pieces, b""]
+        with unittest.mock.patch.object(wire.socket, "socket",
+                                        return_value=fake):
+            return wire.Connection("path", **account), fake
+
+    def test_results_that_come_in_pieces(self):
+        end = b"\xfe\0\0\0\0"
+        answers = [self.HELLO, b"\0ok", b"\2", b"column", b"column", end,
+                   b"\3one\xfb", b"\0\3two", end, b"\0ok", b"\xff\x7a\x04"
+                   b"#42S02no"]
+        for piece in (1, 3, 7, 1000):
+            session, _ = self.connect(answers, piece)
+            self.assertEqual(session.query("SELECT"),
+                             [[b"one", None], [b"", b"two"]])
+            session.skip_result()
+            with self.assertRaises(wire.Error) as raised:
+                session.skip_result()
+            self.assertEqual(raised.exception.code, 1146)
+            with self.assertRaises(ConnectionError):
+                session.skip_result()
+
+    def test_password_is_shown_as_the_server_checks_it(self):
+        salt = b"saltsaltsaltsaltsalt"
+        session, fake = self.connect([self.HELLO, b"\0ok"], 1000,
+                                     user="site7", password="password 7")
+        sent = fake.sendall.call_args[0][0][4 + 32:]
+        user, _, sent = sent.partition(b"\0")
+        self.assertEqual((user, sent[0], sent[21:]),
+                         (b"site7", 20, b"mysql_native_password\0"))
+        # The server knows the hash of the hash only
+        twice = hashlib.sha1(hashlib.sha1(b"password 7").digest()).digest()
+        once = bytes(a ^ b for a, b in zip(
+            sent[1:21], hashlib.sha1(salt + twice).digest()))
+        self.assertEqual(hashlib.sha1(once).digest(), twice)
+        self.assertEqual(wire.native_password("", salt), b"")
+        self.assertEqual(session.at, len(session.buffer))
+
+
+class WordpressTest(unittest.TestCase):
+    def test_statements_of_a_page_keep_their_order(self):
+        rows = [[b"7", b"Connect", b"wordpress@localhost"],
+                [b"7", b"Init DB", b"wordpress"],
+                [b"7", b"Query", b"SELECT 2"], [b"7", b"Query", b"SELECT 1"],
+                [b"7", b"Query", "SELECT 'é'".encode()], [b"7", b"Quit", b""]]
+        self.assertEqual(wordpress.of_one_connection(rows),
+                         ["SELECT 2", "SELECT 1", "SELECT 'é'"])
+
+    def test_what_cannot_be_replayed_is_refused(self):
+        one = [b"7", b"Query", b"SELECT 1"]
+        for rows in ([], [one, [b"8", b"Query", b"SELECT 1"]],
+                     [one, [b"7", b"Prepare", b"SELECT ?"]]):
+            with self.assertRaises(BenchError):
+                wordpress.of_one_connection(rows)
+
+    def test_every_kind_of_page_is_recorded(self):
+        self.assertEqual(set(sites.KINDS), set(wordpress.PAGES))
+        self.assertEqual(sum(sites.KINDS.values()), 100)
+
+    def test_page_that_is_an_error_is_not_recorded(self):
+        site = wordpress.Site(pathlib.Path("/none"), unittest.mock.Mock())
+        site.server.sql.return_value = [["5"]]
+        for name, (method, _, shows) in wordpress.PAGES.items():
+            right = (302, "") if method == "POST" else (200, f"<p>{shows}</p>")
+            site.request = unittest.mock.Mock(return_value=right)
+            site.see(name)
+            for wrong in ((404, right[1]), (500, ""), (200, "Not found")):
+                site.request.return_value = wrong
+                with self.assertRaises(BenchError):
+                    site.see(name)
+
+    def test_what_is_not_wordpress_leaves_nothing_behind(self):
+        with tempfile.TemporaryDirectory() as work:
+            work = pathlib.Path(work)
+            (work / "given").mkdir()
+            with self.assertRaises(BenchError):
+                wordpress.unpack(work / "new" / "program", work / "given")
+            self.assertEqual(list((work / "new").iterdir()), [])
+            (work / "given" / "wp-load.php").touch()
+            os.symlink("/etc/hostname", work / "given" / "wp-config.php")
+            wordpress.unpack(work / "new" / "program", work / "given")
+            config = work / "new" / "program" / "wp-config.php"
+            self.assertFalse(config.is_symlink())
+            self.assertEqual(config.read_text(), wordpress.CONFIG)
+
+    def php(self, work, text):
+        """A site whose PHP is a shell script."""
+        program = pathlib.Path(work, "php")
+        program.write_text("#!/bin/sh\n" + text)
+        program.chmod(0o755)
+        site = wordpress.Site(pathlib.Path(work),
+                              unittest.mock.Mock(socket="s"))
+        site.environment["PATH"] = work + ":" + os.environ["PATH"]
+        return site
+
+    def test_web_server_that_does_not_start_says_why(self):
+        with tempfile.TemporaryDirectory() as work:
+            with self.assertRaises(BenchError) as raised:
+                with self.php(work, "echo no port; exit 1"):
+                    pass
+        self.assertIn("no port", str(raised.exception))
+
+    def test_web_server_ends_with_its_children_when_interrupted(self):
+        with tempfile.TemporaryDirectory() as work:
+            site = self.php(work, "sleep 1000 & echo $! > "
+                            f"{work}/child; wait")
+
+            def interrupt(_):
+                while not pathlib.Path(work, "child").exists():
+                    pass
+                raise KeyboardInterrupt
+            with unittest.mock.patch.object(wordpress.time, "sleep", interrupt):
+                with self.assertRaises(KeyboardInterrupt):
+                    with site:
+                        pass
+            self.assertEqual(site.process.returncode, -signal.SIGKILL)
+            child = pathlib.Path(work, "child").read_text().strip()
+            # Until its new parent has taken note of its end, it is a zombie
+            with contextlib.suppress(FileNotFoundError):
+                status = pathlib.Path("/proc", child, "status").read_text()
+                self.assertIn("State:\tZ", status)
+
+    def test_site_has_all_tables_and_an_account_of_its_own(self):
+        text = sites.clone(7, ["wp_posts", "wp_links"])
+        self.assertIn("USE site7;", text)
+        self.assertIn("GRANT ALL ON site7.* TO site7@localhost;", text)
+        for table in ("wp_posts", "wp_links"):
+            self.assertIn(f"CREATE TABLE {table} LIKE wordpress.{table};", text)
+            self.assertIn(f"INSERT INTO {table} SELECT * FROM "
+                          f"wordpress.{table};", text)
+
+    def test_clients_ask_each_site_for_its_first_page_once(self):
+        asked = []
+        pages = dict.fromkeys(sites.KINDS, ["SELECT 1"])
+
+        def connect(path, database, user, password):
+            asked.append(user)
+            self.assertEqual(password, user.replace("site", "password "))
+            return unittest.mock.Mock()
+        with unittest.mock.patch.object(sites.wire, "Connection", connect):
+            for number in range(sites.CONNECTIONS):
+                sites.read_each(None, "s", 100, number, pages,
+                                slice(number, None, sites.CONNECTIONS))
+        self.assertEqual(sorted(asked),
+                         sorted(f"site{number}" for number in range(1, 101)))
+
+    def test_page_is_what_was_recorded_in_the_database_of_the_site(self):
+        session = unittest.mock.Mock()
+        pages = {kind: [f"SELECT '{kind}'", "SELECT 2"]
+                 for kind in sites.KINDS}
+        with unittest.mock.patch.object(sites.wire, "Connection",
+                                        return_value=session):
+            reader = sites.Reader("s", 10, 1, pages)
+            with unittest.mock.patch.object(reader.chance, "choices",
+                                            return_value=["post"]):
+                reader.see_page(3)
+        self.assertEqual(
+            [call[0] for call in session.send_packets.call_args_list],
+            [(b"\6\0\0\0\2site3",), (b"\x0e\0\0\0\3SELECT 'post'",),
+             (b"\x09\0\0\0\3SELECT 2",)])
+        self.assertEqual(session.skip_result.call_count, 3)
+        session.close.assert_called_once()
+
+    def test_rates_are_of_all_runs(self):
+        runs = [([([10.0, 20.0], 102.0), ([30.0], 103.0)], 100.0, (0.03, 1)),
+                ([([40.0], 201.0), ([], 201.0)], 200.0, (0.05, 1))]
+        self.assertEqual([round(value, 6) for value in
+                          sites.rates(runs).values()], [1.0, 20.0, 30.0, 40.0])
+
+    def test_each_server_is_measured_for_each_label(self):
+        with tempfile.TemporaryDirectory() as work:
+            trees = pathlib.Path(work)
+            options = parse("wordpress", "--quick",
+                            "--wordpress-engines", "aria")
+            part, = sites.Wordpress.parts(options)
+            made = sites.Wordpress.directory(trees, options, "aria")
+            made.mkdir(parents=True)
+            (made / "pages.json").write_text(json.dumps(
+                {"pages": {}, "last_comment": 62}))
+            started, deleted = [], []
+            answers = [([10.0], 101.0)], 100.0, (0.01, 1)
+
+            def sql(server, text, database=None):
+                deleted.append(text)
+            with unittest.mock.patch.multiple(
+                    sites.Server, sql=sql, stop=lambda server: None,
+                    start=lambda server, *more: started.append(
+                        (server.variant, *more)),
+                    status=lambda server, name: 5, process=None,
+                    create=True), \
+                 unittest.mock.patch.object(sites, "run",
+                                            lambda *_: answers):
+                found = sites.Wordpress.measure_pair(trees, options, part,
+                                                     ("patched", "stock"))
+        self.assertEqual(list(found), [cell["label"] for cell in
+                                       sites.Wordpress.cells(options)])
+        for values in found.values():
+            self.assertEqual(set(values), {"stock", "patched", CONTROL})
+        self.assertEqual(
+            [variant for variant, _ in started[::sites.RESTARTS]],
+            ["patched", "stock", "stock"])
+        self.assertEqual(started[0][1:], ("--table-open-cache=400",))
+        # All sites are as before, for the next server
+        self.assertEqual(len(deleted), 3)
+        self.assertEqual(deleted[0].count("comment_ID > 62"), 100)
+
+    def test_sites_of_another_wordpress_are_made_anew(self):
+        with tempfile.TemporaryDirectory() as work:
+            options = parse("wordpress", "--wordpress-engines", "aria")
+            options.trees = pathlib.Path(work)
+            made = sites.Wordpress.directory(options.trees, options, "aria")
+            made.mkdir(parents=True)
+            (made / "pages.json").write_text(json.dumps({"source": "None"}))
+            (made / "ready").touch()
+            with unittest.mock.patch.object(sites.Wordpress, "server",
+                                            side_effect=BenchError):
+                sites.Wordpress.prepare_program(options.trees, options, print)
+                options.wordpress_source = "/elsewhere"
+                with self.assertRaises(BenchError):
+                    sites.Wordpress.prepare_program(options.trees, options,
+                                                    print)
+            self.assertFalse(made.exists())
 
 
 class ColdOpenTest(unittest.TestCase):

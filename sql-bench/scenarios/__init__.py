@@ -50,11 +50,12 @@ from .scale import Scale
 from .sysbench_oltp import Sysbench
 from .sysbench_profile import SysbenchProfile
 from .table_cache import TableCache
+from .wordpress import Wordpress
 from .working_set import WorkingSet
 
 ALL = {scenario.name: scenario
        for scenario in (OpenTables, TableCache, Sysbench, SysbenchProfile,
                         InnodbOpenFiles, FileFragmentation,
                         InformationSchema, WorkingSet, DdlChurn, QueryCache,
-                        ColdOpen, Farm, FarmRate, Scale, Memory, Catalog, Hits,
-                        Ddl)}
+                        ColdOpen, Farm, FarmRate, Wordpress, Scale, Memory,
+                        Catalog, Hits, Ddl)}

@@ -154,9 +154,13 @@ class Visitor:
         random.Random(sites).shuffle(self.order)
         self.limits = popularity(sites)
 
+    def choose_site(self):
+        return self.order[bisect.bisect_left(self.limits,
+                                             self.chance.random())]
+
     def see_page(self):
         chance = self.chance
-        site = self.order[bisect.bisect_left(self.limits, chance.random())]
+        site = self.choose_site()
         session = wire.Connection(self.socket, f"site{site}")
         for statement in page(chance.randint(1, POSTS),
                               chance.random() < WRITES):
@@ -165,10 +169,9 @@ class Visitor:
         session.close()
 
 
-def visit(_, socket, sites, seconds, seed):
+def look(visitor, seconds):
     """Show pages, one after the other; ms that each took, and the time when
     that was done."""
-    visitor = Visitor(socket, sites, seed)
     took = []
     now = time.monotonic()
     end = now + seconds
@@ -178,6 +181,25 @@ def visit(_, socket, sites, seconds, seed):
         now = time.monotonic()
         took.append(1000 * (now - begin))
     return took, now
+
+
+def visit(_, socket, sites, seconds, seed):
+    """look(), as a client of benchlib.load."""
+    return look(Visitor(socket, sites, seed), seconds)
+
+
+def server_options(engine, tables, definitions=None):
+    """Of a server for so many tables: their definitions fit, unless there is a
+    limit, and half of each InnoDB table fits the buffer pool."""
+    pool = (256 << 20) + (tables * TABLE_BYTES[engine] // 2
+                          if engine == "innodb" else 0)
+    return [f"--table-definition-cache={definitions or tables + 400}",
+            "--open-files-limit=1048576", "--thread-cache-size=64",
+            f"--innodb-buffer-pool-size={pool}",
+            "--innodb-buffer-pool-load-at-startup=0",
+            "--innodb-buffer-pool-dump-at-shutdown=0",
+            "--innodb-flush-log-at-trx-commit=2",
+            "--innodb-open-files=2000", "--innodb-flush-method=fsync"]
 
 
 def part_of(engine, cache):
@@ -264,21 +286,11 @@ class Farm(Scenario):
 
     @classmethod
     def server(cls, trees, variant, options, engine, data=None):
-        tables = cls.sites(options) * len(TABLES)
-        pool = (256 << 20) + (tables * TABLE_BYTES[engine] // 2
-                              if engine == "innodb" else 0)
         return Server(trees / variant,
                       trees / "bench" / f"farm-{engine}-{cls.sites(options)}" /
                       (data or variant),
-                      ["--table-definition-cache="
-                       f"{options.farm_definitions or tables + 400}",
-                       "--open-files-limit=1048576", "--thread-cache-size=64",
-                       f"--innodb-buffer-pool-size={pool}",
-                       "--innodb-buffer-pool-load-at-startup=0",
-                       "--innodb-buffer-pool-dump-at-shutdown=0",
-                       "--innodb-flush-log-at-trx-commit=2",
-                       "--innodb-open-files=2000",
-                       "--innodb-flush-method=fsync"])
+                      server_options(engine, cls.sites(options) * len(TABLES),
+                                     options.farm_definitions))
 
     @classmethod
     def prepare_program(cls, trees, options, progress):
