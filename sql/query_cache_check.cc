@@ -3,8 +3,8 @@
 /**
   @file
 
-  Query cache: the check of the lists and counters that query_cache_reclaim.cc
-  describes, for debug builds.
+  Query cache: debug builds check the lists and counters that
+  query_cache_reclaim.cc describes.
 */
 
 #include "mariadb.h"
@@ -13,7 +13,7 @@
 
 #if !defined(DBUG_OFF) || defined(USE_QUERY_CACHE_INTEGRITY_CHECK)
 
-/** The bins are gone; this is what can be said about free memory instead. */
+/** This allocator has no bins; print the counters of free memory instead. */
 
 void Query_cache::bins_dump()
 {
@@ -22,7 +22,7 @@ void Query_cache::bins_dump()
 }
 
 
-/* Length of a ring of blocks, which must be of the given type */
+/* Count the blocks of a ring, which must all be of the given type */
 static size_t check_ring(Query_cache_block *root,
                          Query_cache_block::block_type type, const char **error)
 {
@@ -44,9 +44,9 @@ static size_t check_ring(Query_cache_block *root,
 
 
 /**
-  Check what query_cache_reclaim.cc says of the lists and counters.
+  Check the lists and counters that query_cache_reclaim.cc describes.
 
-  @param locked whether the caller has the lock
+  @param locked whether the caller holds the cache's lock
   @return whether something is wrong
 */
 
@@ -133,7 +133,7 @@ my_bool Query_cache::check_integrity(bool locked)
             error= "node of a query";
         }
         (is_live(block->table(0)->parent) ? counted : counted_dead)++;
-        /* Its writer changes an incomplete result without the lock */
+        /* The writer changes an incomplete result without the cache's lock */
         if (Query_cache_block *result= query->is_results_ready() ?
                                        query->result() : NULL)
         {

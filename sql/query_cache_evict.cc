@@ -3,39 +3,44 @@
 /**
   @file
 
-  Query cache: getting memory for a result, and eviction.
+  Query cache: allocation of memory for a result, and eviction.
 
-  query_cache_memory.h allocates and frees blocks. If it has none that is long
-  enough, allocate_block() reclaims up to VICTIMS dead queries, one by one, and
-  then evicts live ones.
+  query_cache_memory.h allocates and frees blocks. If it has no block that is
+  long enough, allocate_block()
 
-  Eviction goes by size, not by the clock: make_room() frees the least recently
-  used query and then its physical neighbours, until the gap suffices. An
-  allocation does that for VICTIMS queries at most, and until it has evicted
-  EVICT_LENGTH bytes, or as many as it wants if that is more. insert() stores a
-  long packet in pieces of INSERT_PIECE bytes, and releases the lock between
-  them.
+  1. reclaims up to VICTIMS dead queries, one by one, then
+  2. evicts live queries: make_room() frees the least recently used query (LRU)
+     and then its physical neighbours, until their free block is long enough.
 
-  All of this needs the cache's lock.
+  A limit of bytes and of steps bounds the eviction, not a limit of time: one
+  allocation calls make_room() at most VICTIMS times, and no more after it has
+  evicted EVICT_LENGTH bytes, or the wanted length if that is more. insert()
+  stores a long packet in pieces of INSERT_PIECE bytes and releases the lock
+  between them.
+
+  The caller of every function here holds the cache's lock.
 */
 
 #include "mariadb.h"
 #include "sql_class.h"
 #include "query_cache_parts.h"
 
-/* An allocation evicts so many queries for their age, with neighbours */
+/* Number of LRU queries that one allocation evicts, each with neighbours */
 static constexpr uint VICTIMS= 64;
-/* And so many bytes, enough for each piece of a packet */
+/* Bytes that one allocation evicts: more than any piece of a packet needs */
 static constexpr size_t EVICT_LENGTH= VICTIMS * Query_cache::INSERT_PIECE;
-/* A finished result is moved to a tighter gap if it is not longer */
+/* fit_last_block() moves at most this many bytes to a tighter block */
 static constexpr size_t FIT_LENGTH= 64 << 10;
 
 
 /**
-  The query that was used longest ago, or nullptr if there is none to evict.
+  Find the least recently used query that no thread has pinned.
 
-  A query in use goes to the end, where it would be if its client had not been
-  so slow. There are no more of them than pins.
+  The function moves each pinned query that it meets to the end of the list: a
+  client is reading it right now. The area has at least one pin per pinned
+  query, so the loop need not look at more queries than that.
+
+  @return the query, or nullptr if there is none to evict
 */
 
 Query_cache_block *Query_cache::oldest_query()
@@ -52,7 +57,9 @@ Query_cache_block *Query_cache::oldest_query()
 
 
 /**
-  The query to free if a block is to go, or nullptr if it has to stay.
+  Find the query whose eviction frees a given block.
+
+  @return the query, or nullptr if the block has to stay
 */
 
 Query_cache_block *Query_cache::evictable(Query_cache_block *block)
@@ -61,7 +68,7 @@ Query_cache_block *Query_cache::evictable(Query_cache_block *block)
   case Query_cache_block::QUERY:
     break;
   case Query_cache_block::TABLE:
-    /* The last query takes its table along */
+    /* A table's block goes with its last query */
     if (block->table()->m_cached_query_count != 1)
       return nullptr;
     block= block_of(block->table(0)->next);
@@ -81,13 +88,15 @@ Query_cache_block *Query_cache::evictable(Query_cache_block *block)
 
 
 /**
-  Evict the query that was used longest ago, and its physical neighbours until
-  there is a gap of a given length, or what is next to it has to stay.
+  Evict the least recently used query, and then its physical neighbours until
+  their free block has the given length, or until both its neighbours have to
+  stay.
 
-  So what is evicted is about as much as is wanted. To evict by age alone would
-  throw away much more until two neighbours happen to be among it.
+  So an allocation evicts about as many bytes as it wants. Eviction by age alone
+  would throw away many more before two of the victims happened to be
+  neighbours.
 
-  @return bytes that it has evicted; 0 if there was nothing to evict
+  @return bytes evicted; 0 if there was nothing to evict
 */
 
 size_t Query_cache::make_room(size_t length)
@@ -115,15 +124,18 @@ size_t Query_cache::make_room(size_t length)
 
 
 /**
-  Take memory, if need be from the dead, then from the least recently used.
+  Allocate a block. If none is free, first reclaim dead queries, then evict the
+  least recently used ones.
 
-  Of these it evicts EVICT_LENGTH bytes, or as many as are wanted if that is
-  more, and the rest of one gap. Where that does not suffice, as what lies
-  between has to stay, more would not be likely to.
+  The function starts no further eviction once it has evicted EVICT_LENGTH
+  bytes, or the wanted length if that is more. If no block is long enough even
+  then, blocks that have to stay separate the free ones, and more eviction would
+  hardly help.
 
   @param len      length of the block
-  @param not_less whether a shorter one will not do
-  @param min      if a shorter one will do: the shortest that does
+  @param not_less whether the caller cannot use a shorter block
+  @param min      if it can: the shortest length that it can use
+  @return the block, or nullptr
 */
 
 Query_cache_block *
@@ -171,17 +183,18 @@ my_bool Query_cache::append_next_free_block(Query_cache_block *block,
 
 
 /**
-  The last block of a result that is complete now is longer than need be: keep
-  len bytes of it.
+  Shorten the last block of a result that has just become complete.
 
-  A result begins with a block of query_cache_min_res_unit bytes if there is
-  one, because its length is not known before its end. If what is left over
-  became a free block each time, then two statements at a time that store their
-  results would leave gaps between these, all a little shorter than what a new
-  result begins with. So if there is a gap that the block's contents fit in,
-  they move there, and the whole block is free for the next result.
+  A statement does not know the length of its result before the end, so it
+  begins with a block of query_cache_min_res_unit bytes if it can get one. If
+  this function always made the unused rest a free block, then two statements
+  that store results at the same time would leave free blocks between these, all
+  slightly too short for the beginning of a new result. So the function looks
+  for a shorter free block that the contents fit in, and moves them there. Then
+  the whole old block is free for the next result.
 
   @param block the last block of a query that is locked for writing
+  @param len   bytes of the block to keep
 */
 
 void Query_cache::fit_last_block(Query_cache_block *block, size_t len)

@@ -6,46 +6,52 @@
 /**
   @file
 
-  The memory of the query cache: one area, cut into blocks without a gap.
+  The allocator of the query cache. It cuts one area of memory into blocks
+  that leave no byte between them.
 
-  Every block begins with a header (the Block of the template) that names its
-  length and its two physical neighbours. The last block's next neighbour is
-  the first block and vice versa, so there is no end to test for but the
-  first block's address. A block is either used or free. Two free blocks never
-  stand side by side: they are merged when the second one becomes free.
+  Every block begins with a header (the template's Block), which has the
+  block's length and pointers to its two physical neighbours. The physical
+  list is a ring: the last block's next neighbour is the first block. A walk
+  ends when it is back at the first block.
+
+  A block is either used or free. Two physical neighbours are never both free:
+  release() merges them.
 
   A free block is in exactly one list, that of its size class. The classes are
-  those of TLSF (two-level segregated fit, Masmano, Ripoll, Crespo and Real
-  2004): the first level is the power of two, the second cuts it into
-  SUBCLASSES equal parts. The lists are not sorted. A bit per class says
-  whether its list has a block, so the next bigger class that has one is two
-  'find first bit' away. Therefore each of these takes a constant number of
-  steps, however many blocks there are:
+  those of TLSF (two-level segregated fit; Masmano, Ripoll, Crespo and Real
+  2004): the first level is the power of two, and the second level cuts it into
+  SUBCLASSES equal parts. The lists are not sorted. One bit per class says
+  whether its list is empty, so two 'find first bit' instructions find the next
+  larger class that has a block. Therefore each function below takes a constant
+  number of steps, however many blocks the area has:
 
-    allocate()   looks at up to TRIES blocks of the class that the wanted size
-                 falls in, for one that is big enough; fails that, takes the
-                 first of the next bigger class that has any: those fit
-                 without looking. What is left over becomes a free block.
-    allocate_tighter()  the same, but only if what is found is shorter than
-                 what the caller has already.
-    release()    merges with free neighbours, puts into the list of its class.
-    trim()       gives the end of a used block back.
-    extend()     takes the free block behind a used one into it.
+    allocate()   examines up to TRIES blocks in the class of the wanted size.
+                 If none of them is large enough, it takes the first block of
+                 the next larger class that has one; each block there fits. It
+                 makes the remainder a free block.
+    allocate_tighter()  does the same, but only if the block it finds is
+                 shorter than the one that the caller already has.
+    release()    merges the block with its free neighbours and puts it into the
+                 list of its class.
+    trim()       cuts the end off a used block and frees it.
+    extend()     lengthens a used block at the cost of the free block behind it.
 
-  A class is at most 1/64 of its size wide, and up to 1 kB it has one size
-  only. So the block taken is the best fit but for 1.6 %, as it was with the
-  sorted lists that this replaces. Keeping one of those sorted took a walk
-  through it for every release: see bug 28382 of 2007.
+  A class spans at most 1/64 of its size; up to 1 kB a class has only one size.
+  So the block that allocate() takes is at most 1.6 % longer than the best fit,
+  which the sorted lists of MariaDB gave. Keeping those sorted cost a walk
+  through a list for every release: see bug 28382 of 2007.
 
-  Blocks shorter than min_block are never made, because their header would not
-  pay: a remainder that short stays a part of the block that was asked for.
+  The allocator never makes a block shorter than min_block, because its header
+  would cost more than the block is worth. It leaves a remainder that short in
+  the block that the caller asked for.
 
-  The class knows nothing of queries, tables and locks. Its user sees to it
-  that one thread at a time calls it.
+  The class knows nothing of queries, tables or locks. The caller makes sure
+  that only one thread at a time calls it.
 
-  Block needs:
-    size_t length; Block *pnext, *pprev;   of every block, kept here
-    Block *next, *prev;                    of a free block; the user's otherwise
+  Block must have:
+    size_t length; Block *pnext, *pprev;   this class sets them in every block
+    Block *next, *prev;                    this class uses them in free blocks,
+                                           the caller in used ones
     bool is_free(); void mark_free(); void mark_used();
 */
 
@@ -62,7 +68,7 @@ public:
     @param free_memory  set to the bytes in free blocks
     @param free_blocks  set to the number of free blocks
     @param total_blocks set to the number of blocks
-    The counters belong to the caller, who may show them to others while they
+    The counters belong to the caller. Other threads may read them while they
     change.
   */
   Query_cache_memory(size_t *free_memory, size_t *free_blocks,
@@ -93,11 +99,11 @@ public:
   }
 
   /**
-    Take a block of len bytes or little more.
+    Take a block of len bytes or slightly more.
 
-    @param len      what is wanted
-    @param not_less whether a shorter one will not do
-    @param min      if a shorter one will do: the shortest that does
+    @param len      bytes wanted
+    @param not_less whether the caller cannot use a shorter block
+    @param min      if it can: the shortest length that it can use
     @return the block, marked used; nullptr if there is none
   */
   Block *allocate(size_t len, bool not_less, size_t min)
@@ -112,10 +118,10 @@ public:
   }
 
   /**
-    Take a block of len bytes or little more out of a gap that is shorter than
-    another block.
+    Take a block of len bytes or slightly more from a free block that is shorter
+    than a given block.
 
-    @return the block, marked used; nullptr if there is no such gap
+    @return the block, marked used; nullptr if there is no such free block
   */
   Block *allocate_tighter(size_t len, const Block *other)
   {
@@ -124,7 +130,7 @@ public:
     return block && block->length < other->length ? take(block, len) : nullptr;
   }
 
-  /** Give a used block back. */
+  /** Free a used block. */
   void release(Block *block)
   {
     DBUG_ASSERT(!block->is_free());
@@ -158,7 +164,8 @@ public:
   /**
     Lengthen a used block at the cost of the free block behind it.
 
-    @param add  bytes wanted; the block gets what there is if that is less
+    @param add  bytes wanted; if the free block is shorter, the used block gets
+                all of it
     @return whether the block became longer
   */
   bool extend(Block *block, size_t add)
@@ -176,8 +183,8 @@ public:
   }
 
   /*
-    For the defragmentation, which moves blocks and so works on the physical
-    list itself: put a free block into the list of its class and take it out.
+    Put a free block into the list of its class, or take it out. Public for the
+    defragmentation, which moves blocks and changes the physical list itself.
   */
   void insert(Block *block)
   {
@@ -192,7 +199,7 @@ public:
     m_second_level[c.first]|= 1ULL << c.second;
     *m_free_memory+= block->length;
     ++*m_free_blocks;
-    /* AddressSanitizer is to know what only looks like allocated memory */
+    /* To AddressSanitizer the whole area is allocated: poison the free part */
     MEM_NOACCESS(block + 1, block->length - sizeof(Block));
   }
 
@@ -217,13 +224,13 @@ public:
   }
 
   /*
-    A place in the physical list that survives what others do to the area
-    between two looks: it always is the beginning of a block, the one that it
-    was set to or, if that has been merged, the one that it became a part of.
+    A position in the physical list that stays valid while other threads change
+    the area. It always is the beginning of a block: of the block that it was
+    set to or, after a merge, of the block that contains that one now.
   */
   Block *cursor() const { return m_cursor; }
   void set_cursor(Block *block) { m_cursor= block; }
-  /* Another one, for a used block that is going to be part of a free one */
+  /* Another position: eviction sets it to a used block before it frees that */
   Block *gap() const { return m_gap; }
   void set_gap(Block *block) { m_gap= block; }
 
@@ -231,9 +238,9 @@ public:
   size_t length() const { return m_length; }
 
   /**
-    Check everything above. The time grows with the number of blocks.
+    Check all invariants above. The time grows with the number of blocks.
 
-    @return nullptr or what is wrong
+    @return nullptr, or the name of what is wrong
   */
   const char *check() const
   {
@@ -292,7 +299,7 @@ public:
   }
 
 private:
-  /* Make a free block that is long enough one of len bytes that is used */
+  /* Turn a free block of at least len bytes into a used one of len bytes */
   Block *take(Block *block, size_t len)
   {
     remove(block);
@@ -304,7 +311,7 @@ private:
 
   static constexpr uint SUBCLASS_BITS= 6, SUBCLASSES= 1U << SUBCLASS_BITS;
   static constexpr uint FIRST_LEVELS= 64 - 3 - SUBCLASS_BITS + 1;
-  /* Blocks of the wanted size's own class to look at */
+  /* Number of blocks that find() examines in the class of the wanted size */
   static constexpr uint TRIES= 5;
 
   static size_t align(size_t len) { return (len + unit - 1) & ~(unit - 1); }
@@ -342,7 +349,7 @@ private:
       if (block->length >= len)
         return block;
     }
-    /* Two shifts: by the class's number and one more, which may make 64 */
+    /* Two shifts, because one by c.second + 1 could be a shift by 64 */
     ulonglong bits= m_second_level[c.first] >> c.second >> 1;
     if (bits)
       return m_heads[c.first][c.second + 1 + lowest_bit(bits)];
@@ -352,7 +359,7 @@ private:
     return m_heads[first][lowest_bit(m_second_level[first])];
   }
 
-  /* The biggest of those shorter than len, but for the width of a class */
+  /* The longest block shorter than len, to within the width of a class */
   Block *find_shorter(size_t len, size_t min) const
   {
     const Size_class c(len);
@@ -369,7 +376,7 @@ private:
     return block->length >= min ? block : nullptr;
   }
 
-  /* Make the end of a block, after len bytes, a free block in no list yet */
+  /* Cut a block after len bytes. The rest becomes a free block in no list */
   Block *cut(Block *block, size_t len)
   {
     Block *rest= reinterpret_cast<Block*>(reinterpret_cast<char*>(block) +
@@ -385,7 +392,7 @@ private:
     return rest;
   }
 
-  /* Make two neighbours, which are in no list, one block */
+  /* Merge two physical neighbours, which are in no list, into one block */
   void join(Block *block, Block *other)
   {
     DBUG_ASSERT(block->pnext == other);

@@ -3,16 +3,23 @@
 /**
   @file
 
-  Query cache: FLUSH QUERY CACHE, which packs the blocks.
+  Query cache: FLUSH QUERY CACHE packs the blocks, which joins the free memory.
 
-  pack_in_slices() first frees what is dead. Then it moves all blocks towards the
-  start of the area (pack_blocks(), by MariaDB's move_by_type()), joins long
-  results that are in several blocks (join_blocks()), and moves again, as often
-  as MariaDB does. Each part has its place (Query_cache_memory's cursor,
-  join_cursor), which survives what other threads do between two slices.
+  pack_in_slices() works in three steps:
 
-  It moves neither queries in use nor tables with more than PACK_TABLE_QUERIES
-  queries, each of which points to its table.
+  1. It reclaims the dead results.
+  2. pack_blocks() moves all blocks towards the start of the area, with
+     MariaDB's move_by_type().
+  3. join_blocks() joins long results that are in several blocks. Then step 2
+     and 3 follow again, as often as in MariaDB.
+
+  It works in slices, between which other threads get the cache's lock. A step
+  keeps its position (Query_cache_memory's cursor, join_cursor), and that stays
+  valid whatever those threads do.
+
+  pack_blocks() does not move pinned queries, because threads use them without
+  the lock. Nor does it move tables with more than PACK_TABLE_QUERIES queries,
+  because each of these has a pointer to its table.
 */
 
 #include "mariadb.h"
@@ -20,8 +27,9 @@
 #include "query_cache_parts.h"
 
 /*
-  Tables with more queries and blocks that are longer are not moved, longer
-  results not joined
+  pack_blocks() does not move tables with more queries than PACK_TABLE_QUERIES
+  and blocks longer than PACK_LENGTH bytes; join_blocks() does not join results
+  longer than that
 */
 static constexpr int32 PACK_TABLE_QUERIES= 1000;
 static constexpr size_t PACK_LENGTH= 1 << 20;
@@ -29,11 +37,11 @@ static constexpr size_t PACK_LENGTH= 1 << 20;
 
 #if MYSQL_VERSION_ID >= 110800
 /**
-  Whether a query has neighbours in the list of a table's queries that are its own:
-  it names the table more than once.
+  Whether two nodes of one query are neighbours in the list of a table's
+  queries: the query names the table more than once.
 
-  move_by_type() of MariaDB 11.8.6 loses such neighbours if it moves the query by
-  less than their distance (MDEV-25365, which is fixed in 10.11.18).
+  move_by_type() of MariaDB 11.8.6 loses such neighbours if it moves the query
+  by less than their distance (MDEV-25365, which 10.11.18 fixes).
 */
 
 static bool has_own_neighbours(Query_cache_block *query_block)
@@ -51,7 +59,8 @@ static bool has_own_neighbours(Query_cache_block *query_block)
 /**
   Whether the defragmentation has to leave a block where it is.
 
-  If not, no thread can use it before it is moved: that needs the cache's lock.
+  If not, it can move the block: no thread can begin to use it, because that
+  needs the cache's lock, and the caller holds it.
 */
 
 bool Query_cache::is_pinned(Query_cache_block *block)
@@ -61,8 +70,9 @@ bool Query_cache::is_pinned(Query_cache_block *block)
     return false;
   case Query_cache_block::TABLE:
     /*
-      One that is not in the hash is dead, or a partition. A table may have the
-      key of the latter, and move_by_type() would take it out of the hash.
+      A table block that is not in the hash is dead, or a partition. The hash
+      may have another table with the key of the partition, and move_by_type()
+      would take that one out.
     */
     return !block->table()->is_hashed() || !is_live(block->table()) ||
       block->table()->m_cached_query_count > PACK_TABLE_QUERIES;
@@ -78,13 +88,13 @@ bool Query_cache::is_pinned(Query_cache_block *block)
     block= block->result()->parent();
   }
   Query_cache_query *query= block->query();
-  /* An orphan has no tables any more to tell whether it is dead */
+  /* Look for pins first: is_dead() reads the tables, which an orphan has not */
   return query->writer() || query->is_pinned() || is_dead(block);
 }
 
 
 /**
-  Make the bytes that move_by_type() has left over a free block.
+  Make a free block of the bytes that move_by_type() has gained.
 
   @return that block, merged with a free one behind it
 */
@@ -106,10 +116,9 @@ Query_cache::close_gap(uchar *border, Query_cache_block *before, size_t gap)
 
 
 /**
-  Move all blocks towards the area's start, as far as nothing pinned is in the
-  way.
+  Move all blocks towards the area's start, as far as pinned blocks let them.
 
-  @return whether there still is a cache and the thread was not killed
+  @return whether the cache still exists and no one has killed the thread
 */
 
 bool Query_cache::pack_blocks(THD *thd)
@@ -122,7 +131,7 @@ bool Query_cache::pack_blocks(THD *thd)
     uchar *border= 0;
     size_t gap= 0;
     bool done;
-    /* Blocks that are being moved are no place to find again */
+    /* Unset the cursor: move_by_type() would leave it inside a moved block */
     memory->set_cursor(nullptr);
     do
     {
@@ -155,7 +164,7 @@ bool Query_cache::pack_blocks(THD *thd)
 }
 
 
-/** Put a result that is in several blocks into one, if there is one. */
+/** Move a result that is in several blocks into one, if one can be had. */
 
 void Query_cache::join_result(Query_cache_block *query_block)
 {
@@ -187,8 +196,8 @@ void Query_cache::join_result(Query_cache_block *query_block)
 /**
   Join the long results.
 
-  @param moved set to whether there was something to do
-  @return whether there still is a cache and the thread was not killed
+  @param moved set to whether there was a result to join
+  @return whether the cache still exists and no one has killed the thread
 */
 
 bool Query_cache::join_blocks(THD *thd, size_t join_limit, bool *moved)
@@ -226,7 +235,7 @@ void Query_cache::pack_in_slices(THD *thd, size_t join_limit,
                                  uint iteration_limit)
 {
   DBUG_ENTER("Query_cache::pack_in_slices");
-  /* There is one cursor */
+  /* There is only one cursor, so only one thread at a time may pack */
   if (query_cache_lock_maintenance(thd, &LOCK_pack, true))
     DBUG_VOID_RETURN;
   lock_slice(thd);

@@ -3,20 +3,23 @@
 /**
   @file
 
-  Query cache: the use of a result without the cache's lock.
+  Query cache: pins. A thread that uses a result without the cache's lock pins
+  it (Query_cache_pins). There are two such uses:
 
-  A thread that uses a result without the lock pins it (Query_cache_pins): a
-  statement while it sends the result to its client, which may be slow, and the
-  statement that writes the result while it copies a piece. A thread adds its pin
-  with the cache's lock and removes it without. No thread waits for a pin:
+  1. A statement sends the result to its client, which may be slow.
+  2. The statement that writes the result copies a piece of it.
 
-  1. Eviction passes over a live query that is pinned.
+  A thread adds its pin with the cache's lock and removes it without. No thread
+  waits for a pin:
+
+  1. Eviction skips a live query that is pinned.
   2. A dead query that is pinned becomes an orphan (bury()): it leaves all lists
      at once, and the thread that removes the last pin frees its memory.
 
-  The memory of the whole cache, the area, has pins, too: one of the cache, and
-  one with each pin of a result in it. So a cache that is resized or disabled
-  gives up its area with all that is in it, and the last pin frees it.
+  The area, the memory of the whole cache, has pins, too: one of the cache, and
+  one for each pin of a result in it. A statement that resizes or disables the
+  cache removes the cache's pin and gives up the area with all its results. The
+  thread that removes the last pin frees it.
 */
 
 #include "mariadb.h"
@@ -28,7 +31,7 @@ static_assert(sizeof(Query_cache_pins) <= sizeof(mysql_rwlock_t),
 
 
 /**
-  Get the memory of a cache that is being made.
+  Allocate the memory of a new cache.
 
   @return whether there is too little memory
 */
@@ -62,7 +65,7 @@ void Query_cache::unpin_area(Query_cache_area *old)
 #if defined(DBUG_OFF) && defined(HAVE_MADVISE) &&  defined(MADV_DODUMP)
   (void) madvise(old->memory, old->length, MADV_DODUMP);
 #endif
-  /* Free blocks in it are out of bounds for AddressSanitizer */
+  /* The allocator has poisoned the free blocks for AddressSanitizer */
   MEM_MAKE_ADDRESSABLE(old->memory, old->length);
   my_free(old->memory);
   given_up_memory-= old->length;
@@ -71,7 +74,10 @@ void Query_cache::unpin_area(Query_cache_area *old)
 }
 
 
-/** With the cache's lock: use this query's result without it from now on. */
+/**
+  Pin the query. The caller holds the cache's lock; until unpin() it may use the
+  query's result without the lock.
+*/
 
 void Query_cache_query::pin()
 {
@@ -82,11 +88,12 @@ void Query_cache_query::pin()
 
 
 /**
-  Use it no longer. The thread may have the cache's lock or not. If it has, the
-  query is not an orphan: no thread made it one since this one pinned it.
+  Remove the caller's pin. The caller may hold the cache's lock or not. If it
+  does, it makes sure that no thread has made the query an orphan since it
+  pinned the query.
 
-  The area stays pinned until the orphan is freed: its memory may be that of a
-  cache that was given up.
+  The area stays pinned until after free_orphan(): the orphan may be in the
+  memory of a given-up cache.
 */
 
 void Query_cache_query::unpin()
@@ -99,9 +106,9 @@ void Query_cache_query::unpin()
 
 
 /*
-  The names that sql_cache.cc has for this. Only the statement that
-  writes a result pins it while it is incomplete, and only those that read it
-  do so when it is complete.
+  The names by which sql_cache.cc calls this. Only the statement that writes a
+  result pins it while it is incomplete. Only statements that read it pin it
+  when it is complete.
 */
 
 void Query_cache_query::lock_writing()
@@ -115,7 +122,10 @@ void Query_cache_query::unlock_writing() { unpin(); }
 void Query_cache_query::unlock_reading() { unpin(); }
 
 
-/** With the cache's lock: no thread uses the query, but the caller may. */
+/**
+  Remove the caller's pin, if it has one, before the query is freed. No other
+  thread uses the query. The caller holds the cache's lock.
+*/
 
 void Query_cache_query::unlock_n_destroy()
 {

@@ -7,76 +7,84 @@
 
   The idea
   --------
-  A table that has cached results is a TABLE block, and every query block has a
-  node in the list of each of its tables' blocks. kill_table() invalidates a
-  table: it marks the table's block dead and takes it out of the hash of tables.
-  That is a few steps, whatever the number of results. invalidate_all() begins a
-  new epoch: a table is live if it has the number of the current one. From then
-  on
+  The cache has a TABLE block for each table with cached results. Every query
+  block has one node per table of the query, in the list of that table's block.
 
-  - No statement gets a result of a query in a dead block's list. A thread that
-    finds a query calls is_dead(), which looks at the blocks of all its tables.
-  - The next query that uses the table finds no block and makes a new one. So a
-    block is one generation of a table's results, and a query remembers the
-    generation of each of its tables by the node in the block's list.
+  A statement that writes to a table invalidates its results in a few steps,
+  however many there are: kill_table() marks the table's block dead and removes
+  it from the hash of tables. invalidate_all() kills all tables at once: it
+  begins a new epoch, and a table is live only if its block has the number of
+  the current epoch. From then on
 
-  reclaim() frees dead results later and piece by piece: query by query, and the
-  block with its last one.
+  1. No statement gets a result of a query in a dead block's list. A thread that
+     finds a query calls is_dead(), which reads the blocks of all its tables.
+  2. The next query that uses the table finds no block and makes a new one. So a
+     block is one generation of a table's results. By its node in the block's
+     list, a query remembers the generation of each of its tables.
+
+  reclaim() frees dead results later, query by query. A table's block goes with
+  its last query.
 
   The lists and counters
   ----------------------
   The cache's lock (Query_cache::lock(), try_lock()) protects all of them.
 
-  tables_blocks      Live tables that can be found in the hash 'tables'. No
-                     order. A block has at least one query, but for the moment
-                     in which its first one is being registered.
+  tables_blocks      Live tables, all in the hash 'tables'. No order. Each has
+                     at least one query, except while a thread registers its
+                     first one.
   dead_tables        Dead tables, in no hash, youngest first.
   (no list)          Tables that belong to one query (insert_table() with hash
                      == false: partitions). No thread can find them, so none
                      kills them, but it can kill their partitioned table.
   queries_blocks     Queries with a complete result, live and dead, least
                      recently used first.
-  incomplete_blocks  Queries whose result is being written, live and dead.
-  queries            Hash of all these. It has one query of each text at most:
-                     make_way() removes a dead one for a new one.
+  incomplete_blocks  Queries whose result a statement still writes, live and
+                     dead.
+  queries            Hash of the queries in both lists. It has at most one query
+                     of each text: make_way() removes a dead one for a new one.
   (no list)          Orphans: dead queries in use, see query_cache_pins.cc.
   queries_in_cache   Counts the queries whose first table is live: all live
                      ones, and those dead ones that another table killed, until
                      a thread reclaims them.
-  dead_queries       Counts the others in the lists.
+  dead_queries       Counts the other queries in the two lists.
 
-  Why a stale row is never served
-  -------------------------------
-  Registration, search and kill all have the cache's lock, so they have an order.
+  Why a client never gets a stale row
+  -----------------------------------
+  A thread registers, searches and kills with the cache's lock, so all of these
+  happen in one order.
 
   1. The cache serves a result only between its registration and the first kill
      of one of its tables.
   2. invalidate() has the same callers as in MariaDB. When it returns, the
-     table's results are dead; in MariaDB they are freed. So an order of a
-     statement's start, its registration and the invalidation that was right
-     there is right here.
-  3. If a result is being written when its table is killed, it stays dead: its
-     writer finds that out with the next packet, or at the end (live_query()),
-     and frees it.
-  4. If a result is on its way to a client when its table is killed, the client
-     gets it, as in MariaDB: the statement began before the writer's ended.
+     table's results are dead; in MariaDB they are freed. So if MariaDB is right
+     to serve a result after a given order of a statement's start, registration
+     and invalidation, so is this cache.
+  3. If a thread kills a table while a statement still writes a result from it,
+     the result stays dead. The writer notices that with its next packet or at
+     the end (live_query()) and frees the result.
+  4. If a thread kills a table while a statement sends a result from it, the
+     client gets that result, as in MariaDB: the statement began before the
+     writing statement ended.
 
-  Three threads reclaim
-  ---------------------
+  Three kinds of threads reclaim
+  ------------------------------
   1. A statement that invalidates frees up to AT_ONCE of its own queries, so
-     small invalidations leave nothing behind.
+     small invalidations leave nothing dead.
   2. A statement that needs memory frees some dead queries before it evicts a
      live one (query_cache_evict.cc).
   3. The thread of query_cache_slices.cc frees the rest.
 
-  Locks, in order: LOCK_global_system_variables (a resize), LOCK_pack or
-  LOCK_database, the cache's lock, structure_guard_mutex. No thread has both
+  Order of locks: LOCK_global_system_variables (a resize), LOCK_pack or
+  LOCK_database, the cache's lock, structure_guard_mutex. No thread holds both
   LOCK_pack and LOCK_database.
 
-  Costs that remain, all with the lock: the end of a result copies up to
-  FIT_LENGTH bytes, FLUSH QUERY CACHE results of up to PACK_LENGTH; reclaim()
-  frees a query with many tables (partitions) or many blocks of result as a
-  whole; a query of INFORMATION_SCHEMA.QUERY_CACHE_INFO reads the whole cache.
+  Some costs under the cache's lock remain:
+
+  1. At the end of a result, a statement copies up to FIT_LENGTH bytes.
+  2. FLUSH QUERY CACHE copies results of up to PACK_LENGTH bytes.
+  3. reclaim() frees a query as a whole, even if it has many tables (partitions)
+     or many blocks of result.
+  4. A query of INFORMATION_SCHEMA.QUERY_CACHE_INFO reads the whole cache.
 */
 
 #include "mariadb.h"
@@ -84,9 +92,9 @@
 #include "query_cache_parts.h"
 #include "debug_sync.h"
 
-/* An invalidating statement frees so many of its own results */
+/* Number of results that an invalidating statement frees itself */
 static constexpr uint AT_ONCE= 64;
-/* And not much longer than so long. Nanoseconds */
+/* Nanoseconds after which it leaves the others to the reclaiming thread */
 static constexpr ulonglong AT_ONCE_TIME= 200000;
 
 
@@ -97,11 +105,12 @@ bool Query_cache::is_live(Query_cache_table *table)
 
 
 /**
-  Whether a table of the query has been invalidated since the query was
+  Whether a thread has invalidated a table of the query since the query was
   registered.
 
-  A query may have thousands of tables (partitions). They are looked at again
-  only if something was invalidated since.
+  A query may have thousands of tables (partitions). So the function reads them
+  again only if a thread has invalidated something since the last look: alive_at
+  is the value that 'changes' had then.
 */
 
 bool Query_cache::is_dead(Query_cache_block *query_block)
@@ -121,11 +130,12 @@ bool Query_cache::is_dead(Query_cache_block *query_block)
 
 
 /**
-  Invalidate a table: put all its results out of reach.
+  Invalidate a table: from now on no statement gets any of its results.
 
-  While locked: mark, unhash, move to dead_tables.
+  While locked: mark the block dead, take it out of the hash, move it to
+  dead_tables.
 
-  @return number of its queries
+  @return number of the table's queries
 */
 
 uint Query_cache::kill_table(Query_cache_block *table_block)
@@ -146,10 +156,10 @@ uint Query_cache::kill_table(Query_cache_block *table_block)
 
 
 /**
-  Free results for a statement that has invalidated some: its own, which come
-  first in the list.
+  Free results right after a statement has invalidated them. They come first in
+  dead_tables.
 
-  @param own number of queries that it has invalidated
+  @param own number of queries that the statement has invalidated
 */
 
 void Query_cache::reclaim_at_once(uint own)
@@ -159,7 +169,9 @@ void Query_cache::reclaim_at_once(uint own)
 
 
 /**
-  The query that a statement has found in the hash, or nullptr if it is dead.
+  Check a query that a statement has found in the hash.
+
+  @return the query, or nullptr if it is dead
 */
 
 Query_cache_block *Query_cache::find_live(Query_cache_block *query_block)
@@ -169,9 +181,11 @@ Query_cache_block *Query_cache::find_live(Query_cache_block *query_block)
 
 
 /**
-  A statement that registers a query has found another one of the same text.
+  Make way for a new query: remove a query with the same text if it is dead.
 
-  @return that one, or nullptr if it was dead and is out of the way now
+  @param query_block the query that the statement has found in the hash, or
+                     nullptr
+  @return that query if it is live and stays; nullptr if the way is free
 */
 
 Query_cache_block *Query_cache::make_way(Query_cache_block *query_block)
@@ -184,9 +198,11 @@ Query_cache_block *Query_cache::make_way(Query_cache_block *query_block)
 
 
 /**
-  The query that this thread writes, or nullptr if it died meanwhile. Then this
-  frees it, and resets the thread's pointer. It does the same while another
-  thread disables the cache: insert() has begun to drop pieces of results.
+  Find the query whose result this thread writes. If it is dead, free it and
+  reset the thread's pointer. Do the same while another thread disables the
+  cache, because insert() may already have dropped a piece of the result.
+
+  @return the query; nullptr if it was dead or there is none
 */
 
 Query_cache_block *Query_cache::live_query(Query_cache_tls *tls)
@@ -200,7 +216,7 @@ Query_cache_block *Query_cache::live_query(Query_cache_tls *tls)
 }
 
 
-/** The query has all its tables. From now on it can be found dead. */
+/** The query has all its tables. From now on other threads can kill it. */
 
 void Query_cache::query_registered(Query_cache_block *query_block)
 {
@@ -210,14 +226,15 @@ void Query_cache::query_registered(Query_cache_block *query_block)
 
 
 /**
-  The query does not get all its tables. Called before it leaves those that it
-  has.
+  Correct the counters if a query cannot get all its tables. The caller then
+  unlinks the query from the tables that it has got.
 
-  If one of its tables was killed during the registration and is its first one,
-  then kill_table() has moved the query from queries_in_cache to dead_queries.
-  store_query() does not add it to the former now, so take it out of both.
+  If the registration has killed the first table of the query, kill_table() has
+  moved the query from queries_in_cache to dead_queries. But store_query() has
+  not added it to queries_in_cache, and will not. So undo that.
 
-  @param last the table that it has or has not got, the one behind those it has
+  @param last the node of the table that the query did not get; the nodes before
+              it are linked
 */
 
 void Query_cache::registration_failed(Query_cache_block *query_block,
@@ -233,7 +250,7 @@ void Query_cache::registration_failed(Query_cache_block *query_block,
 
 
 #ifndef DBUG_OFF
-/** For tests: the first table of a query that is being registered is killed */
+/** For tests: kill the first table of a query during its registration */
 
 void Query_cache::fail_registration(Query_cache_block *query_block)
 {
@@ -242,7 +259,7 @@ void Query_cache::fail_registration(Query_cache_block *query_block)
 #endif
 
 
-/** The result is complete: from now on the query can be evicted. */
+/** The result is complete. From now on other threads can evict the query. */
 
 void Query_cache::query_complete(Query_cache_block *query_block)
 {
@@ -267,7 +284,8 @@ void Query_cache::free_query(Query_cache_block *query_block)
 
 
 /**
-  Free a dead query, or leave that to the threads that use it.
+  Free a dead query. If threads have pinned it, make it an orphan: the thread
+  that removes the last pin frees it.
 */
 
 void Query_cache::bury(Query_cache_block *query_block)
@@ -281,11 +299,11 @@ void Query_cache::bury(Query_cache_block *query_block)
 
 
 /**
-  Free a query that was in use when it was buried. The caller has removed its
-  last pin, but not that of its area.
+  Free an orphan. The caller has removed its last pin, but still has the pin of
+  its area.
 
-  @param pinned the query's area: if that is no longer the cache's, the query
-                goes with it
+  @param pinned the query's area. If the cache has given that up, the query's
+                memory goes with the area
 */
 
 void Query_cache::free_orphan(Query_cache_area *pinned,
@@ -349,7 +367,7 @@ void Query_cache::free_query_internal(Query_cache_block *query_block)
 }
 
 
-/** Take a query's node out of its table's list; the last one takes the table */
+/** Unlink a query's node from its table's list. Free the table with the last */
 
 void Query_cache::unlink_table(Query_cache_block_table *node)
 {
@@ -385,9 +403,9 @@ void Query_cache::unlink_table(Query_cache_block_table *node)
 /**
   Free dead queries.
 
-  @param max_queries as many at most
-  @param deadline    and not much longer than until then
-  @return number of steps taken; 0 if nothing is dead
+  @param max_queries number of queries to free at most
+  @param deadline    time to end soon after, by my_interval_timer()
+  @return number of queries freed; 0 if there was none to free
 */
 
 uint Query_cache::reclaim(uint max_queries, ulonglong deadline)
@@ -398,7 +416,7 @@ uint Query_cache::reclaim(uint max_queries, ulonglong deadline)
   while (dead_tables && freed < max_queries)
   {
     Query_cache_block *query_block= block_of(dead_tables->table(0)->next);
-    /* The statement that registers it has killed one of its tables */
+    /* A statement is registering this query and has killed one of its tables */
     if (!query_block->query()->registered)
       break;
     bury(query_block);
@@ -412,10 +430,11 @@ uint Query_cache::reclaim(uint max_queries, ulonglong deadline)
 /**
   DROP DATABASE: invalidate its tables.
 
-  The loop turns the ring of live tables once: a step looks at its root and
-  turns it by one. LOCK_database keeps other threads from turning it meanwhile.
-  Other changes in the pauses do no harm: new tables come in behind the root, and
-  if some go away, or all, the loop meets some twice.
+  The loop turns the ring of live tables once: a step examines the root and
+  makes the next table the root. LOCK_database keeps other threads from turning
+  the ring between two slices. Other changes between slices do no harm: other
+  threads add new tables behind the root, and if they remove some, or all, the
+  loop examines some tables twice.
 */
 
 void Query_cache::invalidate_database(THD *thd, const char *db)
@@ -449,9 +468,9 @@ void Query_cache::invalidate_database(THD *thd, const char *db)
 
 
 /**
-  RESET QUERY CACHE, FLUSH TABLES, SET GLOBAL ft_boolean_syntax: all tables die
-  at once, as a new epoch begins. The statement does not wait until their memory
-  is free.
+  RESET QUERY CACHE, FLUSH TABLES, SET GLOBAL ft_boolean_syntax: begin a new
+  epoch, which kills all tables at once. The statement does not wait for their
+  memory.
 */
 
 void Query_cache::invalidate_all()
@@ -466,7 +485,7 @@ void Query_cache::invalidate_all()
   if (query_cache_size)
   {
     if (!++epoch)
-      epoch= 1;                         // 0 is that of killed tables
+      epoch= 1;                         // 0 is the epoch of killed tables
     changes++;
     my_hash_reset(&tables);
     if (tables_blocks)

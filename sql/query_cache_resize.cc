@@ -3,15 +3,20 @@
 /**
   @file
 
-  Query cache: another size, and disabling.
+  Query cache: SET GLOBAL query_cache_size, and disabling.
 
-  give_up_area() tells the writers of incomplete results, at most one a
-  connection, and leaves the area with all that is in it to the last pin
-  (query_cache_pins.cc). So for a moment there are two areas, the new one still
-  untouched. There are never more: if one client keeps a given-up area and
-  another one keeps the next, a resize waits for one of them, without any lock
-  (wait_for_readers()). If there is not enough memory for two, it waits in the
-  same way until there is none.
+  give_up_area() resets the pointers of the statements that write incomplete
+  results, at most one per connection. Then the thread that removes the area's
+  last pin frees it with all its results (query_cache_pins.cc). So for a moment
+  there are two areas, and no thread has touched the memory of the new one yet.
+
+  There are never more than two, and a resize may have to wait for that
+  (wait_for_readers(), which holds no lock while it waits):
+
+  1. If one client still uses a given-up area and another one uses the current
+     area, the resize waits until one of them is done.
+  2. If there is not enough memory for two areas, it waits until no thread uses
+     a given-up one.
 */
 
 #include "mariadb.h"
@@ -21,13 +26,13 @@
 #include "mysqld.h"                             // LOCK_global_system_variables
 
 /**
-  Give up the area with all that is in it, if there is one.
+  Give up the area with all its results, if there is one.
 
-  With the cache's lock, or when no thread has it or can get it. The statements
-  that write results learn of it here. A thread that reads or copies has pinned
-  the area.
+  The caller holds the cache's lock, or no thread has it or can get it. This
+  resets the pointers of the statements that write results. A thread that reads
+  or copies a result has pinned the area.
 
-  @return the area: the caller unpins it when it has no lock
+  @return the area; the caller unpins it when it has no lock
 */
 
 Query_cache_area *Query_cache::give_up_area()
@@ -58,16 +63,19 @@ Query_cache_area *Query_cache::give_up_area()
 
 
 /**
-  Wait until no more than so many areas are in use. For a resize, with the cache's lock.
+  Wait until threads use at most a given number of areas. The caller is a resize
+  and holds the cache's lock.
 
-  The resize has LOCK_global_system_variables, which new connections need, so it
-  releases both meanwhile. At start there is nothing to wait for. If another
-  statement resizes or disables the cache meanwhile, or begins to, then this one
-  gives up: the other one came later.
+  The resize also holds LOCK_global_system_variables, which new connections
+  need, so it releases both locks while it waits. When the server starts there
+  is nothing to wait for. If another statement resizes or disables the cache
+  meanwhile, or begins to, then this one gives up, because the other one came
+  later.
 
-  @param number of the resize, as the caller has got it from 'settings'
-  @param areas  that may be in use: given up ones, and the cache's
-  @return whether the resize must give up: for that, or as it was killed
+  @param number number of the resize: the value that the caller gave 'settings'
+  @param areas  number of areas that may be in use, the cache's own included
+  @return whether the resize must give up: another one came later, or a user has
+          killed it
 */
 
 bool Query_cache::wait_for_readers(ulonglong number, size_t areas)
@@ -87,7 +95,7 @@ bool Query_cache::wait_for_readers(ulonglong number, size_t areas)
     THD_STAGE_INFO(thd, stage_waiting_to_maintain_query_cache);
     my_sleep(10000);
     mysql_mutex_lock(&LOCK_global_system_variables);
-    /* Only a look, so no other resize has to give up for it */
+    /* lock_slice() leaves 'settings' alone: it makes no other resize give up */
     lock_slice(thd);
     DEBUG_SYNC(thd, "query_cache_resize_looks");
   }
@@ -99,11 +107,11 @@ bool Query_cache::wait_for_readers(ulonglong number, size_t areas)
 
 
 /**
-  Unpin an area that the cache has given up, without the cache's lock: to free
-  gigabytes takes long. For a resize, which has the lock.
+  Release the cache's lock, unpin a given-up area, and take the lock again: it
+  may take long to free gigabytes. The caller is a resize.
 
-  Meanwhile there is a cache of no size. LOCK_global_system_variables keeps
-  others from resizing it.
+  Meanwhile the cache has size 0. LOCK_global_system_variables keeps others from
+  resizing it.
 */
 
 void Query_cache::unpin_without_lock(Query_cache_area **old)
@@ -116,14 +124,14 @@ void Query_cache::unpin_without_lock(Query_cache_area **old)
 
 
 /**
-  The work of resize(), with the cache's lock: give up the area and get one of
-  another size. There are not more than two areas with the new one, and if there
-  is too little memory for two, then there is only one. set_size becomes the
-  size of the cache, 0 if there is none.
+  The work of resize(): give up the area and get one of another size. The caller
+  holds the cache's lock. With the new area there are at most two, and only one
+  if there is too little memory for two. set_size becomes the size of the cache,
+  0 if there is none.
 
-  @param      size as the administrator wants it
-  @param[out] old  the caller unpins it when it has no lock
-  @return whether it has given up while it waited for those who use an area
+  @param      size the size that the administrator wants
+  @param[out] old  the given-up area; the caller unpins it when it has no lock
+  @return whether it has given up while it waited for threads that use an area
 */
 
 bool Query_cache::replace_area(size_t size, Query_cache_area **old)
@@ -135,7 +143,7 @@ bool Query_cache::replace_area(size_t size, Query_cache_area **old)
   if (size && wait_for_readers(number, 1))
     DBUG_RETURN(true);
   *old= give_up_area();
-  /* Nobody uses it. The new one must be the second, not the third */
+  /* No thread uses it: free it, or the new area would be the third */
   if (given_up_areas > 1)
     unpin_without_lock(old);
   no_memory= false;
@@ -143,7 +151,7 @@ bool Query_cache::replace_area(size_t size, Query_cache_area **old)
   new_size= init_cache();
   if (no_memory)
   {
-    /* Free the old one first. Others do without the cache meanwhile */
+    /* Free the old one first. Meanwhile other statements have no cache */
     unpin_without_lock(old);
     if (wait_for_readers(number, 0))
     {

@@ -3,17 +3,18 @@
 /**
   @file
 
-  Query cache: long work in short pieces, and the thread that reclaims.
+  Query cache: slices of long work, and the reclaiming thread.
 
-  A thread cuts work that may take long into slices. Each holds the lock for at
-  most SLICE (RECLAIM_SLICE in the thread), and a pause follows in which others
-  get it: without the pause they would not, because they have to wake up first.
+  A thread cuts work that may take long into slices. In each slice it holds the
+  cache's lock for about SLICE (the reclaiming thread: RECLAIM_SLICE). Then it
+  pauses, so that other threads get the lock. Without the pause they would not,
+  because they have to wake up first.
 
-  The thread (reclaim_loop()) frees what is dead. want_reclaim() wakes it when
-  the lock is released and something dead is left. It keeps the memory as
-  administrators expect it: without it Qcache_free_memory would not come back,
-  and each statement that stores a result would pay for the invalidations of
-  others.
+  The reclaiming thread (reclaim_loop()) frees dead results. A thread that
+  releases the lock and leaves dead results wakes it (want_reclaim()). Without
+  this thread, Qcache_free_memory would not rise again after an invalidation, as
+  administrators expect, and each statement that stores a result would pay for
+  the invalidations of others.
 */
 
 #include "mariadb.h"
@@ -23,30 +24,30 @@
 #include "log.h"                                // sql_print_warning
 
 /*
-  One slice of the thread's work holds the lock so long. Like the other times
-  here, but for MAINTENANCE_POLL, it is in nanoseconds. It is shorter than SLICE
-  because it adds to the waits of statements that have nothing to do with it:
-  measured with one client, the longest of them was 0.54 ms with slices of 0.5 ms
-  and 0.37 ms with these.
+  Time for which the reclaiming thread holds the lock in one slice. Like the
+  other times here, except MAINTENANCE_POLL, it is in nanoseconds. It is shorter
+  than SLICE because statements that have invalidated nothing wait for it:
+  measured with one client, the longest of these waits was 0.54 ms with slices
+  of 0.5 ms and 0.37 ms with these.
 */
 static constexpr ulonglong RECLAIM_SLICE= 100000;
-/* The shortest pause between two slices, as long again as the slice took */
+/* A pause takes as long as the slice took and this time on top of it */
 static constexpr ulonglong PAUSE= 200000;
 static constexpr ulonglong LONGEST_PAUSE= 50000000;
-/* A killable wait for another FLUSH QUERY CACHE looks so often. Microseconds */
+/* Interval at which FLUSH QUERY CACHE looks for another one. Microseconds */
 static constexpr ulong MAINTENANCE_POLL= 1000;
 
 /*
-  One stage for all waits here. performance_schema_max_stage_classes is 160 by
-  default, and MariaDB has 158; mysys has the other new one.
+  One stage for all waits here: performance_schema_max_stage_classes is 160 by
+  default, MariaDB has 158 stages, and mysys has the other new one.
 */
 PSI_stage_info stage_waiting_to_maintain_query_cache=
 { 0, "Waiting to maintain the query cache", 0 };
 
 
 /**
-  Take the lock for maintenance, from any thread, and whether or not the cache
-  is enabled.
+  Take the cache's lock for maintenance, in any thread, and whether or not the
+  cache is enabled.
 */
 
 void Query_cache::lock_slice(THD *thd)
@@ -66,9 +67,9 @@ void Query_cache::lock_slice(THD *thd)
 
 
 /**
-  Let other threads have the lock, and take it again.
+  Release the cache's lock, let other threads have it, and take it again.
 
-  @return whether there still is a cache
+  @return whether the cache still exists
 */
 
 bool Query_cache::next_slice(THD *thd)
@@ -84,7 +85,7 @@ bool Query_cache::next_slice(THD *thd)
 }
 
 
-/** Whether a slice ends behind its step number 'step', counted from 1. */
+/** Whether a slice ends after its step number 'step', counted from 1. */
 
 bool query_cache_slice_is_over(uint step, ulonglong deadline)
 {
@@ -95,12 +96,12 @@ bool query_cache_slice_is_over(uint step, ulonglong deadline)
 
 
 /**
-  Keep other threads from the same maintenance.
+  Take a mutex that keeps other threads from doing the same maintenance.
 
-  A thread that need not wait has no stage: MariaDB shows one for a flush, that
-  of the cache's lock, and perfschema.stage_mdl_global counts them.
+  A thread sets a stage only if it has to wait: in MariaDB a flush has only one
+  stage, that of the cache's lock, and perfschema.stage_mdl_global counts them.
 
-  @param killable whether the thread gives up if it is killed
+  @param killable whether the thread gives up when a user kills it
   @return whether it has given up
 */
 
@@ -165,11 +166,15 @@ void Query_cache::init_reclaim()
 }
 
 
-/** Called when the lock is released, with structure_guard_mutex */
+/**
+  Called by a thread that releases the lock, with structure_guard_mutex.
+*/
 
 void Query_cache::want_reclaim()
 {
-  /* Once is enough: the thread looks at the flag before it sleeps for long */
+  /*
+    One signal is enough: the thread reads the flag before it sleeps for long
+  */
   if (dead_tables && !reclaim_wanted)
   {
     reclaim_wanted= true;
@@ -179,9 +184,9 @@ void Query_cache::want_reclaim()
 
 
 /**
-  Free what is dead, slice by slice.
+  The reclaiming thread: free dead results, slice by slice.
 
-  reclaim_wanted and reclaim_stop are protected by structure_guard_mutex.
+  structure_guard_mutex protects reclaim_wanted and reclaim_stop.
 */
 
 void Query_cache::reclaim_loop()
@@ -204,11 +209,11 @@ void Query_cache::reclaim_loop()
       const ulonglong begin= my_interval_timer();
       const uint freed= reclaim(UINT_MAX, begin + RECLAIM_SLICE);
       unlock();
-      /* A slice may have been long by the clock, if the server was stopped */
+      /* A slice may seem very long if the process was stopped during it */
       if (freed)
         pause= MY_MIN(my_interval_timer() - begin, LONGEST_PAUSE) + PAUSE;
     }
-    /* Not a wait on a condition: that would go by the wall clock */
+    /* Sleep: a timed wait on a condition would go by the wall clock */
     my_sleep((ulong) (pause / 1000));
     mysql_mutex_lock(&structure_guard_mutex);
   }
@@ -226,10 +231,10 @@ void *Query_cache::reclaim_thread_start(void *)
 
 
 /**
-  Start the thread with the first cache that is enabled.
+  Start the reclaiming thread when the cache is first enabled.
 
-  Without it all works, but dead results stay until a statement needs their
-  memory.
+  If it cannot start, the cache works without it, but dead results stay until a
+  statement needs their memory.
 */
 
 void Query_cache::start_reclaim_thread()
@@ -237,8 +242,8 @@ void Query_cache::start_reclaim_thread()
   mysql_mutex_lock(&structure_guard_mutex);
   if (m_cache_status == OK && !reclaim_thread_running)
   {
-    reclaim_stop= false;
-    if (int error= mysql_thread_create(key_thread_reclaim, &reclaim_thread, NULL,
+    reclaim_stop= false; if (int error= mysql_thread_create(key_thread_reclaim,
+    &reclaim_thread, NULL,
                                        reclaim_thread_start, NULL))
       sql_print_warning("Can't create query cache reclaim thread (errno: %d)",
                         error);
