@@ -4,29 +4,29 @@
 #define MY_NOSYMLINKS_INCLUDED
 
 /*
-  Opening a table's file by few system calls, without following any symbolic
-  link that the server did not check.
+  The server opens a table's file with few system calls, and follows no symbolic
+  link that it has not checked.
 
-  A table's file is named './database/table.ext', relative to the data
-  directory. The server must know it by a unique name, and open it without
-  following a link. To do so, it used to resolve the name from the root on: by
-  getcwd(), a readlink() for each component of it, an lstat(), and then an
-  openat() and a close() for each directory of the absolute name.
+  The file is named './database/table.ext', relative to the data directory. The
+  server needs a unique name for it, and must open it without following a link.
+  For that MariaDB resolves the name from the root on: it calls getcwd(), then
+  readlink() for each component, lstat(), and then openat() and close() for each
+  directory of the absolute name.
 
-  Now the server does not ask for the data directory again: it is the working
-  directory of the server, and its real name does not change.
+  Here the server resolves the data directory only once: it is the working
+  directory, and its real name does not change.
 
-  1. my_table_path() puts that name in front. The result is the unique name if
-     neither 'database' nor 'table.ext' is a symbolic link.
+  1. my_table_path() puts that real name in front of the file's name. The result
+     is the unique name if neither 'database' nor 'table.ext' is a symbolic
+     link.
   2. my_open_nosymlinks() opens the file. It fails (ELOOP or ENOTDIR) if any
-     component of './database/table.ext' is a link, even one that was put there
-     the moment before. On failure the caller resolves and checks the name in
-     full.
+     component of './database/table.ext' is a link, even one that a user made a
+     moment before. If it fails, the caller resolves and checks the whole name.
 
-  my_open_nosymlinks() takes absolute names too, as realpath() returns them.
-  Where the kernel has openat2() it is one system call, elsewhere it walks along
-  the directories. my_open_index_in_data_dir() and my_open_data_in_data_dir()
-  open a table's files with it.
+  my_open_nosymlinks() takes absolute names, too, as realpath() returns them. If
+  the kernel has openat2(), it makes one system call; otherwise it opens the
+  directories one by one. my_open_index_in_data_dir() and
+  my_open_data_in_data_dir() open a table's files with it.
 */
 
 #include <my_sys.h>

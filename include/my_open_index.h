@@ -6,45 +6,47 @@
 /*
   Index from unique file name to open share, for MyISAM and Aria
 
-  An engine opens the files of a table once. All instances of the table have a
-  'share' in common. A thread that opens or creates a table asks first whether a
-  share of its file exists already. The index answers this in a constant number
-  of steps, however many tables are open.
+  An engine opens the files of a table once. All open instances of the table use
+  one 'share'. A thread that opens or creates a table first looks for an
+  existing share of its file. The index finds it in a constant number of steps,
+  however many tables are open.
 
-  - The index has every share from the time when it is opened to the time when
-    its last instance is closed. It does not have the shares of internal
-    temporary tables, or of the private copy that Aria's repair makes.
+  - A share is in the index from the time when a thread opens it to the time
+    when a thread closes its last instance. The index does not have the shares
+    of internal temporary tables, or of the private copy that Aria's repair
+    makes.
 
-  - A share is 'current' or 'retired'. It gets retired (last_version= 0) when
-    its table is about to be dropped, renamed or rebuilt. No thread finds a
-    retired share again, though it stays in the index until it is closed. In
-    the meantime a new file and a new share may get its file name, so the same
-    name can be in the index several times. At most one of the shares of a name
-    is current.
+  - A share is 'current' or 'retired'. A thread retires it (last_version= 0)
+    before it drops, renames or rebuilds the table. No thread finds a retired
+    share again, although it stays in the index until it is closed. In the
+    meantime a new file and a new share may get its file name, so the same name
+    can be in the index several times. At most one of the shares of a name is
+    current.
 
-  - Retired shares stay in the index so that retiring needs no lock on it:
-    Aria does it while it has other locks, which rank after the index's.
+  - Retired shares stay in the index so that a thread needs no lock on the index
+    to retire one: Aria does that while it holds other locks, which come after
+    the index's in the order of locks.
 
-  A HASH keeps the shares. It stores a pointer and a hash value for each share,
-  16 bytes, and grows a bucket at a time, so no insert has to move all entries.
-  The key is the share's own copy of its file name. A HASH needs memory when it
-  grows: only open_index_insert() can fail.
+  The index keeps the shares in a HASH, which stores a pointer and a hash value
+  for each share, 16 bytes, and grows by one bucket at a time, so no insert has
+  to move all entries. The key is the share's own copy of its file name. A HASH
+  needs memory when it grows, so open_index_insert() can fail. No other function
+  can.
 
-  The index needs no call to start it or to end it. It gives its memory back
-  when the last share leaves. Thus stand-alone tools, which link the engine's
-  library but don't call the server's initialization, need to do nothing.
+  The index needs no initialization and no cleanup: it frees its memory when the
+  last share leaves. So stand-alone tools, which link the engine's library but
+  don't call the server's initialization, need to do nothing.
 
   Name locks: one thread at a time works on a file
   ------------------------------------------------
 
   A thread holds the mutex of the index (THR_LOCK_myisam, THR_LOCK_maria) only
-  to look up, insert and remove, never across file I/O. A lock on the name of a
-  file keeps an open, a close or a create of it from meeting another one:
+  to look up, insert and remove, never across file I/O. A lock on the name of
+  the file keeps two threads from opening, closing or creating it at once:
 
-  1. open_index_begin() makes the calling thread the owner of a name. If
-     another thread owns the name, the caller waits; threads that wait for one
-     name don't disturb threads that work on other names. The owners follow each
-     other in the order in which they came.
+  1. open_index_begin() makes the calling thread the owner of a name. If another
+     thread owns the name, the caller waits. It does not disturb threads that
+     work on other names. Threads get the name in the order in which they came.
 
   2. The owner opens, closes or creates the file, and inserts or removes the
      share. A thread can own a name while no share of it exists (the thread
@@ -71,25 +73,27 @@
 
   1. The error is a fact about the file (it is missing, or damaged). The threads
      that were waiting to open the file in the same way get the same error,
-     without doing the I/O again. Threads that come later, want to open it in
-     another way, or don't want to open it, go on as usual.
+     without doing the I/O again. Other threads go on as usual: those that come
+     later, and those that wait to open the file in another way, to create it or
+     to close it.
 
-  2. The owner lacked something, such as memory or a descriptor. All threads go
-     on as usual, for the next thread may get it.
+  2. The owner could not get something, such as memory or a descriptor. All
+     threads go on as usual, because the next thread may get it.
 
-  The entry of an owned name is on the stack of its owner, so owning a name
-  needs no memory and cannot fail. A thread owns one name at a time: while it
-  opens, closes or creates a registered table, it does so with no other one.
+  The entry of an owned name is on the stack of its owner, so a thread needs no
+  memory to own a name, and cannot fail to. A thread owns one name at a time:
+  while it opens, closes or creates one table, it does not do so with another
+  one.
 
-  Owned names are in chains, by hash value. Each chain has a mutex of its own,
-  so a thread that takes a name and gives it back touches nothing that other
-  names share.
+  Each owned name is in a chain, by its hash value. Each chain has a mutex of
+  its own, so a thread that takes or gives back a name writes no memory that the
+  names of other chains use.
 
   Order of locks: name, Aria's close_lock, mutex of the index, intern_lock.
-  No thread waits for a name while it holds any of the others. A thread that has
-  the mutex of a chain takes no other lock, but for those of entering a stage.
-  These mutexes have no instrument of the performance schema: a wait for a name
-  shows as the stage.
+  No thread waits for a name while it holds any of the others. A thread that
+  holds the mutex of a chain takes no other lock, except those that it needs to
+  enter a stage. The performance schema has no instrument for these mutexes: a
+  wait for a name shows as the stage.
 */
 
 #include <my_pthread.h>
@@ -110,9 +114,9 @@ struct st_my_thread_var;
 */
 typedef struct st_open_index_name
 {
-  /* Owner: the current share of the name, NULL if not looked for */
+  /* Owner: the current share of the name. NULL if none, or if closing */
   void *share;
-  /* Constant. The caller keeps the name until it gives it back */
+  /* Constant. The caller keeps the string until open_index_end() */
   const char *name;
   size_t length;
   /* Constant: OPEN_INDEX_HOW(), OPEN_INDEX_CREATE or OPEN_INDEX_CLOSE */
@@ -125,7 +129,7 @@ typedef struct st_open_index_name
   /* Waiting: the thread to wake up. Sleeps until waiting is set to FALSE */
   struct st_my_thread_var *thread;
   my_bool waiting;
-  /* Waiting: set if the thread gets the error of the owner, not the name */
+  /* Waiting: the owner's error, if the thread gets that instead of the name */
   int error;
 } OPEN_INDEX_NAME;
 
@@ -136,12 +140,12 @@ typedef struct st_open_index
   /* Constant: the unique file name of a share */
   my_hash_get_key get_name;
   /*
-    Constant: FALSE if the share is retired. A thread may retire a share while
-    no thread holds the lock or owns the name. But then no other thread wants to
-    open it (the server has an exclusive metadata lock on its table).
+    Constant: returns FALSE for a retired share. A thread may retire a share
+    without the lock and without owning the name. But then no other thread wants
+    to open it (the server has an exclusive metadata lock on its table).
   */
   my_bool (*is_current)(const void *share);
-  /* Protected by lock. Uninitialized (all zero) when there are no shares */
+  /* Protected by lock. Uninitialized (all zero) while there is no share */
   HASH shares;
   /* Owned names. Each chain is protected by its open_index_name_locks[] */
   OPEN_INDEX_NAME *names[OPEN_INDEX_NAME_CHAINS];
@@ -162,8 +166,8 @@ extern void (*open_index_enter_stage)(const PSI_stage_info *stage,
                                       PSI_stage_info *old_stage);
 
 /*
-  Each is for the chain of that number in every index. mysys creates and
-  destroys them with its other mutexes
+  Number i protects chain i of every index. mysys creates and destroys these
+  mutexes with its other ones
 */
 extern mysql_mutex_t open_index_name_locks[OPEN_INDEX_NAME_CHAINS];
 void open_index_init_locks(void);
@@ -181,8 +185,9 @@ my_bool open_index_insert(OPEN_INDEX *index, void *share);
 void open_index_delete(OPEN_INDEX *index, void *share);
 
 /*
-  The 'how' of open_index_begin(): to close the file, which needs no look at the
-  index; to create it; to open it, by a mode of open() and HA_OPEN_ flags
+  The 'how' of open_index_begin(): the caller wants to close the file (it does
+  not look into the index then); to create it; or to open it, with a mode of
+  open() and HA_OPEN_ flags
 */
 #define OPEN_INDEX_CLOSE 0U
 #define OPEN_INDEX_CREATE 2U
@@ -190,8 +195,8 @@ void open_index_delete(OPEN_INDEX *index, void *share);
   (1U | ((uint) (mode) & 3) << 1 | (uint) (open_flags) << 3)
 
 /*
-  Before an allocation: TRUE, with my_errno set, if the keyword is set to make
-  it fail (debug builds)
+  For tests, in debug builds: TRUE, with my_errno set, if a user has set the
+  debug keyword that makes the next allocation fail
 */
 #ifdef DBUG_OFF
 #define open_index_no_memory(keyword) 0

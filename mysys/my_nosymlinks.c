@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 
-/* Opening files without following symbolic links. See my_nosymlinks.h */
+/* Open files without following symbolic links. See my_nosymlinks.h */
 
 #include "mysys_priv.h"
 #include "mysys_err.h"
@@ -24,9 +24,12 @@
 #endif
 
 /*
-  Where my_open_nosymlinks() can't refuse a link in the name of a directory, the
-  server has to resolve every name. It has to do so on macOS, too, for which
-  'T1.MYI' may be 't1.MYI'.
+  Defined if a name without links is unique. It is not
+
+  1. where my_open_nosymlinks() can't refuse a link in the name of a directory;
+  2. on macOS, where 'T1.MYI' and 't1.MYI' may be the same file.
+
+  There the server resolves every name.
 */
 #if defined(HAVE_OPEN_PARENT_DIR_NOSYMLINKS) && !defined(__APPLE__)
 #define NAMES_ARE_UNIQUE
@@ -34,17 +37,18 @@
 
 /*
   Real name of the data directory with a '/' at its end, and its length. The
-  server sets it once, before it starts other threads. Stand-alone tools do not
-  call my_table_path_init(): it is empty there, and they resolve every name.
+  server sets them once, before it starts other threads. Stand-alone tools do
+  not call my_table_path_init(): the name stays empty, and they resolve every
+  name.
 */
 static char data_dir[FN_REFLEN];
 static size_t data_dir_length;
 
 #ifdef HAVE_OPENAT2
 /*
-  Whether the kernel (from 5.6 on) has openat2() and no filter of system calls
-  refuses it. Stand-alone tools find out when they open the first file, the
-  server before it starts other threads.
+  Whether the kernel has openat2() (from 5.6 on) and no filter of system calls
+  refuses it. The server tries that before it starts other threads, stand-alone
+  tools when they open their first file.
 */
 enum { OPENAT2_UNKNOWN, OPENAT2_WORKS, OPENAT2_MISSING };
 static int32 openat2_state;
@@ -83,15 +87,16 @@ static my_bool use_openat2(void)
   Remember the working directory, which is the server's data directory
 
   The server calls this after it has changed to its data directory, and before
-  it opens tables in several threads. It does not change the directory again.
+  several threads open tables. It does not change the directory again.
 
-  Without NAMES_ARE_UNIQUE this remembers nothing, and the server resolves every
-  name.
+  Without NAMES_ARE_UNIQUE the function remembers nothing, and the server
+  resolves every name.
 
-  This also finds out whether openat2() works. If a filter of system calls makes
-  it fail, the error may be any: the server must not mistake it for an error of
-  the file, and each open would cost one system call more. The environment
-  variable MARIADB_OPENAT2=0 is for a filter that kills the process instead.
+  The function also tries whether openat2() works, for two reasons. A filter of
+  system calls may make it fail with any error, which the server must not
+  mistake for an error of the file. And each open would cost a vain system call.
+  If the filter kills the process instead, an administrator can set the
+  environment variable MARIADB_OPENAT2=0.
 */
 
 void my_table_path_init(void)
@@ -111,8 +116,8 @@ void my_table_path_init(void)
 
 
 /*
-  TRUE if name has the form './database/table', in characters that
-  tablename_to_filename() leaves as they are or makes
+  TRUE if name has the form './database/table', and all its characters are ones
+  that tablename_to_filename() can write
 */
 
 static my_bool is_encoded_table_name(const char *name)
@@ -148,8 +153,9 @@ static my_bool is_encoded_table_name(const char *name)
 
   @return to, as fn_format(to, name, "", ext, flag) sets it
 
-  In a name as the server makes it, './database/table', fn_format() has nothing
-  to expand or to tidy up, and there is no extension to replace.
+  If the server has made the name, './database/table', then fn_format() would
+  have nothing to expand or to clean up, and no extension to replace. So the
+  function only appends the extension.
 */
 
 char *my_table_file_name(char *to, const char *name, const char *ext,
@@ -200,9 +206,9 @@ my_bool my_table_path(char *to, const char *name)
 /**
   Resolve the name of a directory, as my_realpath() does
 
-  A name of the form './database/' costs one system call, whatever the name of
-  the data directory. The performance schema calls this for each file that it
-  sees opened.
+  For a name of the form './database/' the function makes one system call,
+  whatever the name of the data directory. The performance schema calls it for
+  each file that a thread opens.
 */
 
 int my_realpath_of_dir(char *to, const char *dir)
@@ -230,8 +236,8 @@ int my_realpath_of_dir(char *to, const char *dir)
 
 /*
   TRUE if name has the form './database/file' and my_table_path() made
-  unique_name of it. Then no component of the name was a symbolic link when the
-  file was opened, and the server must follow none later.
+  unique_name from it. Then no component of the name was a symbolic link when
+  the server opened the file, and the server must not follow a later link.
 */
 
 my_bool my_is_table_path(const char *unique_name, const char *name)
@@ -242,15 +248,15 @@ my_bool my_is_table_path(const char *unique_name, const char *name)
 
 
 /**
-  Name by which to open the index file of an open table again
+  Find the name by which to open the index file of an open table again
 
   @param unique_name  of the file
   @param name         by which the table was opened
 
-  @return name, if it is relative to the data directory and says the same: so
-          the server finds the file though a user moved the data directory since
-          the server was started. unique_name otherwise. Open the file following
-          no link.
+  @return name, if it is relative to the data directory and names the same file:
+          then the server finds the file even if a user has moved the data
+          directory since the server started. unique_name otherwise. The caller
+          must not follow a link when it opens the file.
 */
 
 const char *my_reopen_name(const char *unique_name, const char *name)
@@ -262,8 +268,8 @@ const char *my_reopen_name(const char *unique_name, const char *name)
 #ifdef HAVE_OPEN_PARENT_DIR_NOSYMLINKS
 /*
   TRUE if the name is absolute, or relative to the working directory with './'
-  at its start, and has no '.', '..' or empty component otherwise. Only then
-  does it say which directories lead to the file.
+  at its start, and has no other '.', no '..' and no empty component. Only then
+  does the name itself list the directories that lead to the file.
 */
 
 static my_bool is_plain_path(const char *name)
@@ -287,7 +293,7 @@ static my_bool is_plain_path(const char *name)
 }
 
 
-/* Walk along the directories of a plain path */
+/* Open the directories of a plain path one by one, then the file */
 
 static int open_along_directories(const char *name, int flags, int mode)
 {
@@ -323,8 +329,8 @@ static int open_along_directories(const char *name, int flags, int mode)
 
 
 /*
-  Some systems have an error of their own for a symbolic link that O_NOFOLLOW
-  refused: EMLINK on FreeBSD, EFTYPE on NetBSD. open() returns them for nothing
+  If O_NOFOLLOW refuses a symbolic link, some systems return an error of their
+  own: EMLINK on FreeBSD, EFTYPE on NetBSD. open() returns these for nothing
   else
 */
 
@@ -350,9 +356,10 @@ static int link_refused(int fd)
   @param mode   for open()
 
   @return file descriptor, or -1 and errno: ENOTDIR if a directory of the name
-          is a symbolic link, ELOOP if the file is, ENOENT if the name has not
-          the right form, else as of open(). Of a relative name it may be ELOOP
-          in either case: the caller resolves the name then.
+          is a symbolic link, ELOOP if the file is, ENOENT if the name does not
+          have the right form, otherwise as from open(). For a relative name,
+          errno may be ELOOP instead of ENOTDIR: the caller then resolves the
+          name.
 */
 
 int my_open_nosymlinks(const char *name, int flags, int mode)
@@ -383,7 +390,7 @@ int my_open_nosymlinks(const char *name, int flags, int mode)
       my_atomic_store32_explicit(&openat2_state, OPENAT2_MISSING,
                                  MY_MEMORY_ORDER_RELAXED);
       break;
-    case ELOOP:                 /* Of a directory, or of the file: unknown */
+    case ELOOP:                 /* A directory or the file is a link */
       if (name[0] == '.')
         return -1;
       break;
@@ -399,7 +406,7 @@ int my_open_nosymlinks(const char *name, int flags, int mode)
   return link_refused(open_along_directories(name, flags, mode));
 }
 #elif !defined(_WIN32)
-/* As MariaDB does it without O_PATH: compare the name with its realpath() */
+/* Without O_PATH compare the name with its realpath(), as MariaDB does */
 CREATE_NOSYMLINK_FUNCTION(
   open_real_path(const char *pathname, int flags, mode_t mode),
   openat(dfd, filename, O_NOFOLLOW | flags, mode),
@@ -414,20 +421,20 @@ int my_open_nosymlinks(const char *name, int flags, int mode)
 
 
 /**
-  Open a table's index file that is in the data directory and no symbolic link
+  Open a table's index file in the data directory, if it is no symbolic link
 
   @param      key        of the file, for the performance schema
   @param      name       './database/table.ext', see my_table_path()
-  @param      mode       how the caller needs it, O_RDWR or O_RDONLY
+  @param      mode       the mode that the caller needs, O_RDWR or O_RDONLY
   @param      flags      for mysql_file_open()
-  @param[out] open_mode  how it was opened
+  @param[out] open_mode  the mode in which the function has opened the file
 
   @return descriptor, or -1 and my_errno: ELOOP or ENOTDIR if there is a
           symbolic link in the name
 
-  This opens the file for writing if that is possible, as MariaDB does with
-  tables that it needs for reading only. HA_OPEN_FORCE_MODE is for stand-alone
-  tools, which have no data directory.
+  The function opens the file for writing if it can, even if the caller needs it
+  only for reading, as MariaDB does. It ignores HA_OPEN_FORCE_MODE, which only
+  stand-alone tools set: these have no data directory and do not come here.
 */
 
 File my_open_index_in_data_dir(PSI_file_key key __attribute__((unused)),
@@ -449,7 +456,7 @@ File my_open_index_in_data_dir(PSI_file_key key __attribute__((unused)),
 
 
 /**
-  Open a table's data file that is in the data directory and no symbolic link
+  Open a table's data file in the data directory, if it is no symbolic link
 
   @param key    of the file, for the performance schema
   @param name   './database/table.ext', in the directory of an index file that
@@ -457,8 +464,8 @@ File my_open_index_in_data_dir(PSI_file_key key __attribute__((unused)),
   @param mode   O_RDWR or O_RDONLY
   @param flags  for mysql_file_open()
 
-  @return descriptor, or -1 without an error message: the caller finds out
-          whether the file is a link, and opens it in another way if not.
+  @return descriptor, or -1 without an error message: the caller then checks
+          whether the file is a link, and if not, opens it in another way
 */
 
 File my_open_data_in_data_dir(PSI_file_key key __attribute__((unused)),
@@ -471,7 +478,7 @@ File my_open_data_in_data_dir(PSI_file_key key __attribute__((unused)),
 }
 
 
-/* The process does not change while it has tables open: ask for it once */
+/* Id of this process. It never changes, so ask the kernel only once */
 
 ulong my_process_id(void)
 {

@@ -8,8 +8,8 @@
 #include <my_open_index.h>
 
 /*
-  The array of the hash grows by so many shares (of 16 bytes) at a time. With a
-  million open tables the server reallocates the array 244 times; with the
+  Number of shares (of 16 bytes each) by which the array of the hash grows. Up
+  to a million open tables, the server reallocates the array 244 times; with the
   default of HASH, 2,000 times.
 */
 #define OPEN_INDEX_GROWTH 4096
@@ -25,9 +25,9 @@ void (*open_index_enter_stage)(const PSI_stage_info *stage,
 
 
 /*
-  Hash value of a file name. The default of HASH for binary strings is too
-  weak for names that differ only in some digits: of 100,000 such names a
-  search looks at 25 on average, and at 109 for the worst one.
+  Hash value of a file name. The default of HASH for binary strings is too weak
+  for names that differ only in some digits: with 100,000 such names a search
+  compares 25 of them on average, and 109 for the worst name.
 */
 
 static my_hash_value_type hash_name(CHARSET_INFO *cs __attribute__((unused)),
@@ -57,8 +57,8 @@ my_bool open_index_no_memory(const char *keyword)
 
   @return the share, NULL if there is none or all are retired
 
-  This steps over retired shares of the same name. There are only as many of
-  them as the statement that retired them has not closed yet.
+  The function skips retired shares of the same name. There are few of them:
+  only those that the statement which retired them has not closed yet.
 */
 
 void *open_index_find(const OPEN_INDEX *index, const char *name,
@@ -87,10 +87,10 @@ void *open_index_find(const OPEN_INDEX *index, const char *name,
   Add a share
 
   @param index  the index; index->lock is held
-  @param share  has its name set, and is not in the index. No current share
-                of that name is in the index.
+  @param share  the share; it has its name, and is not in the index. Nor is any
+                other current share of that name.
 
-  @return TRUE if there was no memory: my_errno is set, nothing was changed
+  @return TRUE if there was no memory: my_errno is set, the index is unchanged
 */
 
 my_bool open_index_insert(OPEN_INDEX *index, void *share)
@@ -124,8 +124,8 @@ my_bool open_index_insert(OPEN_INDEX *index, void *share)
   Remove a share
 
   @param index  the index; index->lock is held
-  @param share  has the name that it was inserted with. Nothing happens if it
-                is not in the index.
+  @param share  the share, with the name that it had when it was inserted. If it
+                is not in the index, the function does nothing.
 */
 
 void open_index_delete(OPEN_INDEX *index, void *share)
@@ -176,7 +176,7 @@ static void become_owner(OPEN_INDEX *index, OPEN_INDEX_NAME *owner)
 }
 
 
-/* The place in its chain of the entry that owns the name, or the chain's end */
+/* Position in its chain of the entry that owns the name, or the chain's end */
 
 static OPEN_INDEX_NAME **find_owner(OPEN_INDEX *index,
                                     const OPEN_INDEX_NAME *entry)
@@ -202,23 +202,25 @@ static void wake_up(OPEN_INDEX_NAME *entry)
   Become the owner of a name, and look up its current share
 
   @param index   the index; index->lock is not held
-  @param owner   this fills it in. It belongs to the index until
-                 open_index_end(); owner->share is the current share, or NULL
-                 if how is OPEN_INDEX_CLOSE.
+  @param owner   entry to fill in. It belongs to the index until
+                 open_index_end(). owner->share becomes the current share, or
+                 NULL if there is none or how is OPEN_INDEX_CLOSE.
   @param name    unique file name. Must stay until open_index_end()
   @param length  its length
   @param how     OPEN_INDEX_HOW(), OPEN_INDEX_CREATE or OPEN_INDEX_CLOSE
 
-  The share stays the current one until the caller changes that, as only the
-  owner of a name inserts and removes its shares. So this locks the two mutexes
-  one after the other.
+  Only the owner of a name inserts and removes its shares, so the share stays
+  the current one until the caller changes that. Therefore the function need not
+  hold the mutex of the chain while it holds that of the index.
 
-  @return 0 if the caller owns the name now. Else the error with which another
-          thread, for which the caller waited, failed to open the file in the
-          same way: the caller owns nothing and fails with that error too.
+  @return 0 if the caller owns the name now. Otherwise the error with which
+          another thread, for which the caller waited, failed to open the file
+          in the same way: the caller owns nothing and fails with that error
+          too.
 
-  A user can't interrupt the wait, nor could the wait for the mutex be
-  interrupted. It takes as long as another thread opens or closes one file.
+  A user can't interrupt the wait, as a user of MariaDB can't interrupt the wait
+  for the engine's mutex. For each thread before the caller, it takes as long as
+  that thread opens or closes one file.
 */
 
 int open_index_begin(OPEN_INDEX *index, OPEN_INDEX_NAME *owner,
@@ -275,11 +277,15 @@ int open_index_begin(OPEN_INDEX *index, OPEN_INDEX_NAME *owner,
 
 
 /*
-  Is an error a fact about the file, which another thread that tries at once
-  will meet, too? Other errors may be gone by then (no memory, no descriptor, a
-  failing disk, the file of a character set), or depend on how the caller spells
-  the name. (A header that cannot be read is a damaged file to MyISAM and Aria,
-  whatever the reason.)
+  Is an error a fact about the file, so that another thread that tries at once
+  gets it, too? There are two other kinds of errors:
+
+  1. The next thread may succeed: no memory, no descriptor, a failing disk, the
+     file of a character set.
+  2. The error depends on how the caller spells the name.
+
+  (If MyISAM or Aria cannot read a header, it reports a damaged file, whatever
+  the reason.)
 */
 
 static my_bool is_about_file(int error)
@@ -305,7 +311,7 @@ static my_bool is_about_file(int error)
   Give back a name
 
   @param index  the index; index->lock is not held
-  @param owner  filled in by open_index_begin()
+  @param owner  the entry that open_index_begin() has filled in
   @param error  0, or the error with which the owner failed to open the file.
                 If it is a fact about the file, the threads that wait to open
                 it in the same way get it, too.

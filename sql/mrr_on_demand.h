@@ -4,11 +4,12 @@
 
 /**
   @file
-  A handler's DsMrr_impl, while it is needed.
+  A handler allocates its DsMrr_impl only while it runs a multi-range read.
 
-  A DsMrr_impl has 664 bytes of buffer pointers and readers for a scan of several
-  ranges. A handler object has no use for them while no such scan runs, which is
-  nearly always. So it has one of these in the place of a DsMrr_impl.
+  A DsMrr_impl has 664 bytes of buffer pointers and readers for a scan of
+  several ranges. A handler needs them only during such a scan, that is, hardly
+  ever. So it has a DsMrr_on_demand instead, which creates the DsMrr_impl in
+  dsmrr_init() and deletes it in dsmrr_close().
 */
 
 #include "handler.h"
@@ -16,7 +17,7 @@
 class DsMrr_on_demand
 {
   DsMrr_impl *scan= nullptr;    /* From dsmrr_init() to dsmrr_close() */
-  bool busy= false;             /* A call of it is on the stack */
+  bool busy= false;             /* A function of 'scan' is on the stack */
   handler *file= nullptr;
   TABLE *table= nullptr;
 
@@ -37,7 +38,7 @@ public:
                  HANDLER_BUFFER *buf)
   {
     DBUG_EXECUTE_IF("mrr_out_of_memory", return HA_ERR_OUT_OF_MEM;);
-    /* A scan that has not been closed goes on with its object */
+    /* A scan that no one has closed keeps its object */
     if (!scan && !(scan= new (std::nothrow) DsMrr_impl))
       return HA_ERR_OUT_OF_MEM;
     scan->init(file_arg, file_arg->get_table());
@@ -61,14 +62,14 @@ public:
     if (!scan)
       return;
     scan->dsmrr_close();
-    /* dsmrr_init() ends an index scan of its own handler, which calls this */
+    /* scan->dsmrr_init() ends its handler's index scan, which calls this */
     if (busy)
       return;
     delete scan;
     scan= nullptr;
   }
 
-  /* What the optimizer asks for needs no object that stays */
+  /* The optimizer's questions need an object only for the time of the call */
 
   template<typename... Args> ha_rows dsmrr_info(Args... args)
   {

@@ -233,8 +233,8 @@ void Query_cache::query_registered(Query_cache_block *query_block)
   moved the query from queries_in_cache to dead_queries. But store_query() has
   not added it to queries_in_cache, and will not. So undo that.
 
-  @param last the node of the table that the query did not get; the nodes before
-              it are linked
+  @param last all nodes before this one are linked; this one is linked too if it
+              has a parent
 */
 
 void Query_cache::registration_failed(Query_cache_block *query_block,

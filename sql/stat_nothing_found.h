@@ -4,35 +4,36 @@
 
 /**
   @file
-  A table without engine-independent statistics.
+  Tables without engine-independent statistics do not keep memory for them.
 
   The first statement that uses a table makes a TABLE_STATISTICS_CB for it: two
-  record buffers, two Field objects for each column, a Column_statistics for each
-  column and an Index_statistics for each index. If mysql.*_stats have nothing
-  about the table, all of that says 'unknown'. Then the TABLE_STATISTICS_CB has
-  none of it: its table_stats is NULL. That saves 4 KiB for a table of one
-  column, 23 KiB for one like wp_posts.
+  record buffers, two Field objects for each column, a Column_statistics for
+  each column and an Index_statistics for each index. If mysql.*_stats has no
+  row about the table, all of these say 'unknown'. So the statement frees them
+  and sets table_stats to NULL. That saves 4 KiB for a table of one column, 23
+  KiB for one like wp_posts.
 
-  The object itself stays: it says that the statistics have been read, so nobody
-  searches for them again. ANALYZE TABLE replaces it, as it does any other.
+  The TABLE_STATISTICS_CB itself stays. It tells later statements that one has
+  read the statistics, so they do not search again. ANALYZE TABLE replaces it,
+  as it does any other.
 */
 
-/** The statistics of each column of each such table. Nobody changes them. */
+/** Statistics of each column of all such tables. No thread changes them. */
 static struct Column_statistics_unknown: Column_statistics
 {
-  /* The other members are 0, as those of all static objects. */
+  /* The other members are 0, as in all static objects. */
   Column_statistics_unknown() { set_all_nulls(); }
 } column_statistics_unknown;
 
 
 /**
-  Leave out the searches for a table's statistics if none of the tables that
-  could have them has a row.
+  Skip the searches for a table's statistics if all statistics tables are empty.
 
   @param stat_tables  TABLE_STAT, COLUMN_STAT, INDEX_STAT; open and locked
-  @param share        the table that has statistics or not
+  @param share        the table whose statistics the caller wants
 
-  @return that nothing is to be found
+  @return whether all statistics tables are empty, so that the caller need not
+          search
 */
 
 static bool stat_tables_not_searched(TABLE_LIST *stat_tables,
@@ -53,7 +54,8 @@ static bool stat_tables_not_searched(TABLE_LIST *stat_tables,
 
 
 /**
-  Free what has been allocated for statistics that were not found.
+  If a statement has found no statistics, free the memory that it has allocated
+  for them.
 
   @pre no TABLE and no TABLE_SHARE has stats_cb yet
 */
@@ -70,14 +72,14 @@ static void stat_free_if_nothing_found(TABLE_STATISTICS_CB *stats_cb)
 }
 
 
-/** Make a TABLE, its columns and its indexes know that there is nothing. */
+/** Mark the statistics of a TABLE, its columns and its indexes as unknown. */
 
 static void stat_nothing_found(TABLE *table)
 {
   for (uint i= 0; i < table->s->keys; i++)
   {
     table->key_info[i].read_stats= NULL;
-    /* A statement before this one may have had statistics. */
+    /* An earlier statement with this TABLE may have found statistics. */
     table->key_info[i].is_statistics_from_stat_tables= false;
   }
   for (Field **field= table->field; *field; field++)

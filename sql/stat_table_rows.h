@@ -4,26 +4,28 @@
 
 /**
   @file
+  Skip searches in empty statistics tables.
+
   The first statement that uses a table reads its engine-independent statistics:
   it searches mysql.table_stats once, mysql.column_stats for each column, and
-  mysql.index_stats for each part of each index. Unless a user has used ANALYZE
-  TABLE ... PERSISTENT there are no rows in any of them. Then the searches find
-  nothing, and the statement can do without them. They are a twentieth of the
-  CPU time that a first use of an InnoDB table takes.
+  mysql.index_stats for each part of each index. Until a user runs ANALYZE TABLE
+  ... PERSISTENT, all three tables are empty. Then no search can find a row, and
+  the statement skips them. In MariaDB they take a twentieth of the CPU time
+  that the first use of an InnoDB table costs.
 */
 
 /**
-  Has a statistics table no rows, so that no search in it can find any?
+  Is a statistics table empty, so that no search can find a row?
 
   @param table  the caller has opened and locked it
 
-  The answer is 'yes' only for
+  The function returns TRUE only if both of these hold:
 
-  1. threads that read: a thread that writes may insert the row that it searches
-     for later;
-  2. engines that keep an exact number, which the lock of the caller has made
-     constant: Aria without transactions, as mysql_install_db makes the tables,
-     and MyISAM.
+  1. The caller only reads. A thread that writes may insert the row that it
+     searches for later.
+  2. The engine keeps an exact number of rows, and the caller's lock keeps that
+     constant: MyISAM, and Aria without transactions, with which
+     mysql_install_db makes the tables.
 */
 static inline bool stat_table_has_no_rows(TABLE *table)
 {
@@ -37,12 +39,12 @@ static inline bool stat_table_has_no_rows(TABLE *table)
 }
 
 /**
-  Leave out a search in a table without rows.
+  Skip a search in an empty table.
 
-  This counts it in Handler_read_key, so that applications and tests that look
-  at the counters of a statement find the same numbers as before.
+  The function counts the search in Handler_read_key, so that applications and
+  tests that read a statement's counters find the same numbers as in MariaDB.
 
-  @return that the search found nothing
+  @return FALSE, as a search that finds nothing
 */
 static inline bool stat_table_not_searched(TABLE *table)
 {

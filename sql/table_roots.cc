@@ -2,17 +2,18 @@
 
 /**
   @file
-  MEM_ROOTs of TABLE_SHARE and TABLE as large as what they hold.
+  Size the MEM_ROOTs of TABLE_SHARE and TABLE to their contents.
 
-  A MEM_ROOT that grows by blocks of 8 and 4 KiB wastes half of the last one, and
-  with a table of one column three quarters of the first. What a share and a
-  TABLE need is known before: the .frm has the numbers and types of columns and
-  keys, the share has the sizes of its Field objects. So both get one block for
-  nearly all of it.
+  A MEM_ROOT that grows by blocks of 8 and 4 KiB wastes half of the last block,
+  and for a table with one column three quarters of the first. The server can
+  compute the size in advance: the .frm has the numbers and types of columns and
+  keys, and the share has the sizes of its Field objects. So each root gets one
+  block for nearly all of its contents.
 
-  The sizes are estimates. One that is too small costs a further block, one that
-  is too large some bytes; nothing else depends on them. Where the size cannot be
-  known, because expressions are to be parsed, the root grows as before.
+  The sizes are estimates. If one is too small, the root gets a further block;
+  if it is too large, some bytes stay unused. Nothing else depends on it. If a
+  table has expressions, which the server has to parse first, it cannot compute
+  the size, and the root grows as in MariaDB.
 */
 
 #include "mariadb.h"
@@ -42,10 +43,10 @@ public:
 
 
 /**
-  Make sure that the first free block of a root has room.
+  Give a root a free block of the computed size.
 
-  Nothing happens if there is no memory: then one of the allocations that the
-  block is for will fail and report it.
+  If there is no memory, the function does nothing: one of the later allocations
+  from the root will fail and report the error.
 */
 
 void Root_size::reserve(MEM_ROOT *root) const
@@ -125,14 +126,17 @@ static bool is_blob(uint real_type)
 
 
 /**
-  Reserve memory for what init_from_binary_frm_image() makes of a .frm.
+  Reserve memory for the objects that init_from_binary_frm_image() makes from a
+  .frm.
 
   @param frm       the .frm
   @param frm_end   its end
-  @param forminfo  the part that describes the columns; all of it is there
+  @param forminfo  the part that describes the columns; the caller has checked
+                   that all of it lies before frm_end
 
-  Reads nothing behind the end, however damaged the .frm is. A .frm of before
-  MySQL 4.1 has shorter entries; such a share grows as before.
+  The function reads nothing behind the end, however damaged the .frm is. A .frm
+  that is older than MySQL 4.1 has shorter entries: its share's root grows as in
+  MariaDB.
 */
 
 void reserve_share_root(TABLE_SHARE *share, const uchar *frm,
@@ -155,7 +159,7 @@ void reserve_share_root(TABLE_SHARE *share, const uchar *frm,
   Root_size size;
 
   if (share->tmp_table != NO_TMP_TABLE)
-    return;                                     /* Not for long, and one's own */
+    return;                                     /* Short-lived and private */
   if (frm[2] < FRM_VER + 3 || key + 6 + 5 > frm_end ||
       field > frm_end || (size_t) (frm_end - field) < (size_t) fields * ENTRY ||
       expressions)
@@ -206,9 +210,9 @@ void reserve_share_root(TABLE_SHARE *share, const uchar *frm,
 
 
 /**
-  Reserve memory for what open_table_from_share() makes.
+  Reserve memory for the objects that open_table_from_share() makes.
 
-  @param table    it has its handler, not opened yet
+  @param table    the TABLE; it has its handler, which is not open yet
   @param records  number of its record buffers
 */
 
@@ -226,7 +230,7 @@ void reserve_table_root(TABLE *table, uint records)
   {
     size.add(share->keys * sizeof(KEY) +
              share->ext_key_parts * sizeof(KEY_PART_INFO));
-    /* A key on a part of a column has a Field of its own for that. */
+    /* A key on a prefix of a column has a Field of its own. */
     for (uint i= 0; i < share->keys; i++)
     {
       const KEY *key= share->key_info + i;
@@ -240,7 +244,7 @@ void reserve_table_root(TABLE *table, uint records)
     }
   }
   size.add(share->column_bitmap_size * 7);
-  /* handler::ref and dup_ref, if the primary key is a row's position. */
+  /* handler::ref and dup_ref hold the primary key if that locates a row. */
   if (table->file && share->primary_key < MAX_KEY &&
       (table->file->ha_table_flags() & HA_PRIMARY_KEY_REQUIRED_FOR_POSITION))
     size.add(2 * ALIGN_SIZE(share->key_info[share->primary_key].key_length));

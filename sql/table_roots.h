@@ -4,7 +4,7 @@
 
 /**
   @file
-  MEM_ROOTs of TABLE_SHARE and TABLE as large as what they hold; see
+  Size the MEM_ROOTs of TABLE_SHARE and TABLE to their contents; see
   table_roots.cc.
 */
 
@@ -12,8 +12,9 @@ struct TABLE;
 struct TABLE_SHARE;
 
 /**
-  Block size of such a root. What does not fit into the reserved block gets one
-  of its own, as large as it is, and small objects share blocks of this size.
+  Block size of such a root, in bytes, for objects that do not fit into the
+  reserved block: a large object gets a block of its own size, and small ones
+  share blocks of this size.
 */
 #define TABLE_ROOT_BLOCK_SIZE 256
 
@@ -23,9 +24,9 @@ void reserve_table_root(TABLE *table, uint records);
 
 
 /**
-  A root for what is needed only while a share is read: the handler object that
-  answers what its engine can do with the keys. It took 2 KiB of the share's
-  root.
+  A root for the handler object that init_from_binary_frm_image() asks what the
+  engine can do with the keys. It frees the object's 2 KiB as soon as the share
+  has been read; in MariaDB they stay in the share's root.
 */
 
 class Probe_root: public MEM_ROOT
