@@ -3,20 +3,25 @@
 #ifndef MA_FILES_WRITTEN_INCLUDED
 #define MA_FILES_WRITTEN_INCLUDED
 
-/* Which tables are synced when they are closed; maria_def.h includes it */
+/* Which tables a closing thread has to sync; maria_def.h includes this file */
 
 /**
   Must a thread that closes a transactional table sync its files?
 
-  A checkpoint does not know a closed table, so all writes to its files have to
-  be on disk by then. Nothing was written if, since the files were opened,
-  1. nothing was logged for the table: the first log record gives it an id;
-  2. logging was not switched off (for a repair or a bulk insert);
-  3. the table was not marked as changed, and its state not written.
-  An earlier opener synced its own writes when it closed the table.
+  A checkpoint does not know a closed table, so all writes to its files must be
+  on disk by then. No thread has written to the files if, since they were
+  opened,
 
-  The answer stays 'yes' after the share has lost its id, because the index file
-  is closed after the data file.
+  1. no thread has logged a change of the table: the first log record gives the
+     share an id;
+  2. no thread has switched logging off (for a repair or a bulk insert);
+  3. no thread has marked the table as changed or written its state.
+
+  A thread that had the table open earlier synced its own writes when it closed
+  the table.
+
+  The answer stays TRUE after the share has lost its id, because the thread
+  closes the index file after the data file.
 */
 
 static inline my_bool _ma_files_need_sync(MARIA_SHARE *share)

@@ -24,8 +24,8 @@ OPEN_INDEX maria_open_index=
 
 
 /*
-  Own the name of a table's index file while the table is opened, closed or
-  created. See my_open_index.h
+  Become the owner of the name of a table's index file, to open, close or create
+  the table. See my_open_index.h
 */
 
 int _ma_begin_name(OPEN_INDEX_NAME *owner, const char *name, uint how)
@@ -41,8 +41,9 @@ void _ma_end_name(OPEN_INDEX_NAME *owner, int error)
 
 
 /*
-  Take the history of a table's states, which Aria kept while the table was
-  closed, or NULL. THR_LOCK_maria protects maria_stored_state.
+  Take the history of a table's states that Aria has kept while the table was
+  closed. Returns NULL if there is none. THR_LOCK_maria protects
+  maria_stored_state.
 */
 
 static MARIA_STATE_HISTORY *take_state_history(LSN create_rename_lsn)
@@ -65,21 +66,22 @@ static MARIA_STATE_HISTORY *take_state_history(LSN create_rename_lsn)
 /**
   Add a new share to the index, and give it the history of its table's states
 
-  @param  share           the share. The caller owns its name, no other thread
-                          can reach it.
-  @param  internal_table  TRUE if the share is not to be indexed
+  @param  share           the share. The caller owns its name, and no other
+                          thread can reach it.
+  @param  internal_table  TRUE if the share does not belong into the index
 
-  @return TRUE if there was no memory. The share may be indexed then: the caller
-          calls _ma_unindex_share(), which also accepts one that is not.
+  @return TRUE if there was no memory. The share may be in the index then: the
+          caller calls _ma_unindex_share(), which also accepts one that is not.
 
-  A transactional table goes on with the history that Aria kept while the table
-  was closed. If there is none, all transactions that are running see its last
-  state (or memory ran out when it was closed): it begins with that one.
+  A transactional table continues with the history that Aria has kept while the
+  table was closed. If there is none, all running transactions see the table's
+  last state (or memory ran out when a thread closed the table), and the history
+  begins with that state.
 
-  The index and maria_stored_state need THR_LOCK_maria, which all threads that
-  open tables want, so this takes it once. The two have nothing to do with each
-  other, and only the owner of the name looks for the entries that are added or
-  taken here, so there is no order to be kept between them.
+  The index and maria_stored_state both need THR_LOCK_maria, for which all
+  threads that open tables compete, so the function takes it once for both.
+  Their order does not matter: they have nothing to do with each other, and only
+  the owner of the name looks for the entries that the function adds or takes.
 */
 
 my_bool _ma_index_share(MARIA_SHARE *share, my_bool internal_table)
@@ -127,9 +129,9 @@ void _ma_unindex_share(MARIA_SHARE *share)
 
 
 /*
-  Add an instance of a table to the list of open ones, as the last step of
-  opening it. The thread that gets the name of its file next finds the instance
-  complete and listed.
+  Add an instance of a table to the list of open instances, as the last step of
+  opening it. The next owner of the file's name finds the instance complete and
+  in the list.
 */
 
 void _ma_list_instance(MARIA_HA *info)
@@ -144,17 +146,19 @@ void _ma_list_instance(MARIA_HA *info)
 
 
 /**
-  Remove an instance from the list of open ones, as the first step of closing
-  it. The caller owns the name and has close_lock.
+  Remove an instance from the list of open instances, as the first step of
+  closing it. The caller owns the name and holds close_lock.
 
-  The last instance of a share stays in the list until its files are synced:
-  the list tells a checkpoint which tables have changes that are not in their
-  files yet. If it missed such a table, recovery would start too late in the
-  log. A checkpoint that finds the share pins it, then waits for close_lock.
+  The last instance of a share stays in the list until the thread has synced the
+  files: from the list, a checkpoint learns which tables have changes that are
+  not in their files yet. If it missed such a table, recovery would start too
+  late in the log. A checkpoint that finds the share pins it, then waits for
+  close_lock.
 
   share->reopen does not change while the caller owns the name. Nor does
-  share->open_list: only a thread that owns the name looks at it. So the last
-  instance leaves it without THR_LOCK_maria, as the list of all stays the same.
+  share->open_list, which only the owner of the name reads. So the function
+  removes the last instance from share->open_list without THR_LOCK_maria; it
+  does not change maria_open_list then.
 */
 
 void _ma_unlist_instance(MARIA_HA *info)
@@ -172,10 +176,10 @@ void _ma_unlist_instance(MARIA_HA *info)
 
 
 /*
-  Remove the last instance of a share from the list of open ones, and the
-  share from the index, when the files are synced and closed. After this only
-  a checkpoint that pinned the share before can reach it, and transactions that
-  did so before.
+  Remove the last instance of a share from the list of open instances, and the
+  share from the index. The caller has synced and closed the files. After this,
+  only checkpoints that have pinned the share and transactions that have reached
+  it before can use it.
 */
 
 void _ma_unlist_share(MARIA_HA *info)
@@ -205,8 +209,8 @@ void _ma_destroy_share_locks(MARIA_SHARE *share)
 
 
 /*
-  Undo what maria_open() did with a share after its once_init(): the share may
-  be mapped, and may have taken the history of its table's states
+  Undo the steps of maria_open() after the share's once_init(): it may have
+  mapped the data file, and taken the history of the table's states
 */
 
 void _ma_undo_share(MARIA_SHARE *share)
@@ -222,10 +226,10 @@ void _ma_undo_share(MARIA_SHARE *share)
 
 
 /*
-  Keep the history of a table's states while the table is closed. If there is no
-  memory, the history is lost, and a transaction that goes on with the table
-  will see a wrong number of rows. A history that all transactions can see is
-  not worth keeping.
+  Keep the history of a table's states while the table is closed. If all
+  transactions can see the newest state, free the history instead. Without
+  memory the history is lost, and a transaction that continues to use the table
+  sees a wrong number of rows.
 */
 
 void _ma_store_state_history(LSN create_rename_lsn,

@@ -3,7 +3,9 @@
 #ifndef MA_SCAN_IF_ROWS_INCLUDED
 #define MA_SCAN_IF_ROWS_INCLUDED
 
-/* Scanning a table that has no rows; ma_blockrec.h comes before */
+/*
+  Scan an empty table without buffers. Include ma_blockrec.h before this file
+*/
 
 /**
   Begin to scan a table for rows
@@ -12,11 +14,11 @@
 
   @return 0 or an error, as maria_scan_init()
 
-  A file of no more than its first bitmap page has no rows. As the end of a scan
-  is where the file ended when the scan began, _ma_scan_block_record() will find
-  the end at once. So the scan needs no buffers for pages (16 KiB), and this
-  function sets it up to have none. A check or a repair must not use it: it may
-  know better than the state how long the file is.
+  If the data file is not longer than its first bitmap page, it has no rows. A
+  scan ends where the file ended when the scan began, so _ma_scan_block_record()
+  is at the end at once and needs no buffers for pages (16 KiB). This function
+  then sets up a scan without buffers. A check or a repair must not use it: the
+  file may be longer than the state says.
 */
 
 static int _ma_scan_init_if_rows(MARIA_HA *info)

@@ -3,22 +3,25 @@
 #ifndef MA_VISIBLE_STATE_INCLUDED
 #define MA_VISIBLE_STATE_INCLUDED
 
-/* Closing a share without the lock of all transactions */
+/* Close a share without the transaction manager's lock */
 
 /**
-  When a share is closed: free the history of its table's states, if there is
-  only one state, which all can see, and no transaction uses the table
+  When a thread closes a share, free the history of its table's states if it has
+  only one state, which all transactions can see, and no transaction uses the
+  table
 
   @return TRUE if there is no history (any more)
 
-  To find out which states a transaction can see, a thread needs the lock of the
-  transaction manager, which all transactions want. This function does without
-  it:
-  1. A state with trid 0 was there before all transactions that are running.
-  2. A transaction that is not counted in in_trans does not look at the history,
-     and no other one comes: the caller owns the name and closes the last
+  In general, a thread needs the transaction manager's lock to find out which
+  states a transaction can see, and all transactions compete for that lock. This
+  function does not need it:
+
+  1. A state with trid 0 is older than all running transactions.
+  2. A transaction that in_trans does not count does not read the history, and
+     no new one starts to use it: the caller owns the name and closes the last
      instance.
-  3. A checkpoint waits for close_lock, which the caller has.
+  3. A checkpoint waits for close_lock, which the caller holds.
+
   maria_close() would free the same history later anyway.
 */
 

@@ -23,8 +23,8 @@ OPEN_INDEX myisam_open_index=
 
 
 /*
-  Own the name of a table's index file while the table is opened, closed or
-  created. See my_open_index.h
+  Become the owner of the name of a table's index file, to open, close or create
+  the table. See my_open_index.h
 */
 
 int mi_begin_name(OPEN_INDEX_NAME *owner, const char *name, uint how)
@@ -60,15 +60,16 @@ void mi_unindex_share(MYISAM_SHARE *share)
 
 
 /**
-  Add an instance of a table to the list of open ones, as the last step of
+  Add an instance of a table to the list of open instances, as the last step of
   opening it. The caller owns the name of its file.
 
-  @param info       complete, also its share
+  @param info       the instance; it and its share are complete
   @param new_share  TRUE if it is the first instance of the share
 
-  A thread that changes the key cache of shares walks over the list. A new share
-  was not in the list while it was opened, so such a thread did not find it. So
-  this function looks up its key cache. The share has not used any so far.
+  A thread that changes the key cache of shares walks over the list. It does not
+  find a share that another thread is opening, because that is not in the list
+  yet. Therefore this function looks up the key cache of a new share. The share
+  has not used any key cache so far.
 */
 
 void mi_list_instance(MI_INFO *info, my_bool new_share)
@@ -86,12 +87,13 @@ void mi_list_instance(MI_INFO *info, my_bool new_share)
 
 
 /**
-  Remove an instance from the list of open ones, as the first step of closing
-  it. The caller owns the name.
+  Remove an instance from the list of open instances, as the first step of
+  closing it. The caller owns the name.
 
-  @param info  the instance, not counted in share->reopen any more
-  @param last  TRUE if it is the last one of its share. This removes the share
-               from the index: only the caller can reach it then.
+  @param info  the instance; share->reopen does not count it any more
+  @param last  TRUE if it is the last one of its share. Then the function also
+               removes the share from the index, so only the caller can reach
+               it.
 */
 
 void mi_unlist_instance(MI_INFO *info, my_bool last)
@@ -115,7 +117,7 @@ void mi_destroy_share_locks(MYISAM_SHARE *share)
 }
 
 
-/* Undo what mi_open() did with a share after it had its memory */
+/* Undo the steps of mi_open() after it has allocated the share */
 
 void mi_undo_share(MYISAM_SHARE *share)
 {
@@ -133,7 +135,7 @@ void mi_undo_share(MYISAM_SHARE *share)
 }
 
 
-/* TRUE if instances of the table need memory for searching in R-trees */
+/* TRUE if instances of the table need memory to search in R-trees */
 
 my_bool mi_share_has_rtree(const MYISAM_SHARE *share)
 {

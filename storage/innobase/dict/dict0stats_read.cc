@@ -4,13 +4,13 @@
 @file dict/dict0stats_read.cc
 Persistent statistics without SQL
 
-A table that is opened for the first time gets its statistics from one row of
-mysql.innodb_table_stats and some rows of mysql.innodb_index_stats.  MariaDB
-selects them by a procedure in InnoDB's internal SQL, whose text it parses each
-time with dict_sys.latch held exclusively; before that it takes the latch to
-check the statistics tables.  Here the thread finds the same rows by a search in
-the primary key of each statistics table.  It takes the latch once, and shared,
-to find and to check both tables.
+A thread that opens a table for the first time reads the table's statistics: one
+row of mysql.innodb_table_stats and some rows of mysql.innodb_index_stats.
+MariaDB selects them by a procedure in InnoDB's internal SQL, whose text it
+parses each time with dict_sys.latch held exclusively.  Before that, it takes
+the latch to check the statistics tables.  Here the thread searches the primary
+key of each statistics table for the same rows.  It takes the latch once, in
+shared mode, to find and to check both tables.
 
 This is the same as with SQL:
 1. The thread opens both statistics tables, with a shared metadata lock that
@@ -23,16 +23,17 @@ This is the same as with SQL:
 4. Each row changes the same statistics, and the thread reports rows that make
    no sense in the same words.
 
-This differs:
+These points differ:
 1. The thread checks the columns after it has taken the metadata locks.  MariaDB
-   does that before, and crashes if DDL has removed a column between.
-2. The thread latches no page while it changes the table or reports anything, and
-   it writes the statistics under stats_mutex.
-3. The thread does not visit the first row behind the last one of the table in
-   the read view, so damage in the history of that row goes unnoticed.
+   checks them before, and crashes if DDL removes a column in between.
+2. The thread latches no page while it changes the statistics or reports
+   anything, and it writes the statistics under stats_mutex.
+3. The thread does not read the first row after the table's last row in the read
+   view, so it does not notice damage in the history of that row.
 
-dict_table_schema_check() checks the columns of the statistics tables, but no
-keys.  If a user has changed the primary keys, SQL has to read the rows.
+dict_table_schema_check() checks the columns of the statistics tables, but not
+the keys.  If a user has changed the primary keys, the thread reads the rows by
+SQL, as MariaDB does.
 *******************************************************/
 
 #define MYSQL_SERVER
@@ -115,8 +116,8 @@ public:
   bool locked() const { return tickets[1]; }
 
   /** Find the tables, and keep them in the data dictionary cache. Load them if
-  they are not there: after a start, or after an eviction.
-  @return whether they exist and have the columns that they must have */
+  they are not there: after a restart, or after an eviction.
+  @return whether they exist and have the required columns */
   bool open()
   {
     if (find())
@@ -146,7 +147,7 @@ private:
   }
 };
 
-/** The name of a table, as it is in the statistics tables */
+/** The name of a table as the statistics tables store it */
 struct stats_key
 {
   char db[MAX_DB_UTF8_LEN];
@@ -175,7 +176,7 @@ class stats_rows
   small_vector<uint16_t, 8> pos;
 
 public:
-  /** @param table  statistics table; the caller has its metadata lock
+  /** @param table  statistics table; the caller holds its metadata lock
   @param trx    transaction with an open read view */
   stats_rows(const dict_table_t *table, trx_t *trx) :
     index(dict_table_get_first_index(table)), trx(trx),
@@ -210,7 +211,8 @@ public:
     return true;
   }
 
-  /** Remember where a column is, which dict_table_schema_check() has checked.
+  /** Remember the position of a column. dict_table_schema_check() has checked that
+  the column exists.
   @param name  column name
   @return whether its values are in the row, and not on other pages */
   bool add_column(const char *name)
@@ -227,9 +229,9 @@ public:
     return true;
   }
 
-  /** Read all rows.
-  @param name  table whose rows to read
-  @param row   function that is called with each row while its page is latched;
+  /** Read all rows of a table.
+  @param name  name of the table
+  @param row   function to call for each row while its page is latched; it
                returns DB_SUCCESS, DB_SUCCESS_LOCKED_REC to end, or an error
   @return DB_SUCCESS or error code */
   template <typename F> dberr_t read(const stats_key &name, F row)
@@ -258,10 +260,10 @@ public:
     return err;
   }
 
-  /** @return the value of a column in the row that is visited
-  @param rec  argument of the function
+  /** @return the value of a column in a row
+  @param rec  the row, as read() has passed it to the function
   @param n    number of the column in the order of add_column()
-  @param len  its length, or UNIV_SQL_NULL */
+  @param len  length of the value, or UNIV_SQL_NULL */
   const byte *value(const rec_t *rec, size_t n, ulint *len) const
   {
     ut_ad(!rec_offs_nth_extern(offsets, pos[n]));
@@ -269,7 +271,7 @@ public:
   }
 
 private:
-  /** Visit the record that the cursor is on.
+  /** Visit the record at the cursor.
   @return DB_SUCCESS, DB_SUCCESS_LOCKED_REC after the last row, or an error */
   template <typename F> dberr_t visit(F row)
   {
@@ -316,16 +318,17 @@ struct index_stat
 
   dict_index_t *index;
   uint64_t value;
-  /** N_DIFF only; the greatest one if it is NULL */
+  /** N_DIFF only; UINT64_MAX if it is NULL */
   uint64_t sample_size;
   kind_t kind;
-  /** N_DIFF, and a STRANGE one that is out of range */
+  /** N_DIFF: number of columns of the prefix. STRANGE: the same if it is out of
+  range, UINT8_MAX if the name is malformed */
   uint8_t n_prefix;
-  /** STRANGE only: the place of its name in the buffer of such names */
+  /** STRANGE only: offset of its name in the buffer of such names */
   uint32_t name, name_len;
 };
 
-/** Say why a row is ignored */
+/** Report why the thread ignores a row */
 ATTRIBUTE_COLD
 void report_strange(const stats_key &key, const index_stat &s,
                     const char *names)
@@ -342,11 +345,11 @@ void report_strange(const stats_key &key, const index_stat &s,
         << ulint{s.index->n_uniq} << " unique columns";
 }
 
-/** Find out what a name of a statistic means.
+/** Parse the name of a statistic, and set the kind of the row.
 @param s     the row; index is set
 @param name  stat_name
 @param len   its length
-@return whether the row is of any use, if only to be reported */
+@return whether the caller has to apply or to report the row */
 bool parse_stat_name(index_stat *s, const char *name, ulint len)
 {
   static constexpr size_t PREFIX_LEN= sizeof "n_diff_pfx" - 1;
@@ -384,9 +387,9 @@ bool parse_stat_name(index_stat *s, const char *name, ulint len)
   return true;
 }
 
-/** @return the index of a table that a row is for, or nullptr
+/** @return the index to which a row belongs, or nullptr
 @param table  table
-@param hint   index of the row before, or nullptr: rows of an index are next
+@param hint   index of the previous row, or nullptr: rows of an index are next
               to each other
 @param name   index_name
 @param len    its length */
@@ -406,7 +409,7 @@ dict_index_t *find_index(const dict_table_t *table, dict_index_t *hint,
   return index;
 }
 
-/** Change the statistics of an index as a row says.
+/** Set a statistic of an index to the value of a row.
 @param s  the row; the caller holds stats_mutex */
 void apply(const index_stat &s)
 {
@@ -427,11 +430,11 @@ void apply(const index_stat &s)
 #else
   case index_stat::N_PAGE_SPLIT:
   case index_stat::N_PAGES_FREED:
-    break;                      /* no row is taken for one of these */
+    break;                      /* parse_stat_name() does not set these */
 #endif
   case index_stat::N_DIFF:
     s.index->stat_n_diff_key_vals[s.n_prefix - 1]= s.value;
-    /* A user has stored a NULL */
+    /* UINT64_MAX: a user has stored a NULL */
     s.index->stat_n_sample_sizes[s.n_prefix - 1]=
       s.sample_size == UINT64_MAX ? 0 : std::max<uint64_t>(s.sample_size, 1);
     s.index->stat_n_non_null_key_vals[s.n_prefix - 1]= 0;
@@ -442,9 +445,9 @@ void apply(const index_stat &s)
 }
 
 #ifdef UNIV_DEBUG
-/** @return all statistics of a table as numbers, and the result of reading
+/** @return all statistics of a table as numbers, and the result of reading them
 @param table  table
-@param err    the result */
+@param err    the result of reading */
 std::vector<uint64_t> all_statistics(const dict_table_t *table, dberr_t err)
 {
   std::vector<uint64_t> all
@@ -475,11 +478,12 @@ std::vector<uint64_t> all_statistics(const dict_table_t *table, dberr_t err)
 }
 #endif
 
-/** Read all rows of a table, and change its statistics as they say.
+/** Read all rows of a table, and set its statistics to their values.
 @param table       table
 @param table_rows  its row in mysql.innodb_table_stats
 @param index_rows  its rows in mysql.innodb_index_stats
-@return DB_STATS_DO_NOT_EXIST if no row was of any use, or the reason why reading ended */
+@return DB_STATS_DO_NOT_EXIST if no row was usable; otherwise the result of reading the
+rows of mysql.innodb_index_stats */
 dberr_t read_rows(dict_table_t *table, stats_rows &table_rows,
                   stats_rows &index_rows)
 {
@@ -514,7 +518,7 @@ dberr_t read_rows(dict_table_t *table, stats_rows &table_rows,
     s.index= find_index(table, rows.empty() ? nullptr : rows[rows.size() - 1].index,
                         value, len);
     if (!s.index)
-      return DB_SUCCESS;        /* It has been dropped */
+      return DB_SUCCESS;        /* A user has dropped the index */
     const char *name=
       reinterpret_cast<const char*>(index_rows.value(rec, 1, &name_len));
     value= index_rows.value(rec, 2, &len);
@@ -583,8 +587,8 @@ void compare_with_sql(dict_table_t *table, dberr_t err)
 bool dict_stats_fetch(dict_table_t *table, dberr_t *err) noexcept
 {
   THD *const thd= current_thd;
-  /* A statistic that is not stored must be neither a former value nor undefined.
-  And while we wait for DDL on the statistics tables, other threads open the table
+  /* A statistic without a row must be neither a former value nor undefined.  And
+  while we wait for DDL on the statistics tables, other threads can open the table
   without waiting, as with SQL. */
   empty_stats(table);
   {

@@ -4,94 +4,95 @@
 @file fil/fil0lru.cc
 innodb_open_files: which files stay open
 
-A thread that opens a file while innodb_open_files are open closes another one.
-MariaDB closes the one that was opened first.  If the files that are not in use
+If innodb_open_files files are open, a thread that opens another file first closes
+one.  MariaDB closes the one that was opened first.  If all files that are not in use
 have been written, it sleeps 20 ms and syncs all written files, twice.  Here
 
-- the choice goes by use: a clock (fil0clock.h) has a count for each file, which I/O
-  changes without a mutex;
-- a file that needs no sync is closed first, and when few of these are left, a task
-  syncs cold files ahead of need;
-- a thread that finds only written files syncs one of them;
-- a thread that finds only files in use polls, for as long as MariaDB sleeps, and
-  then opens its file beyond the limit, like MariaDB;
-- the doublewrite batch is written before its pages occupy a quarter of the limit
-  in files.  A page that waits in the batch keeps its file open, and a batch has
-  room for 128 pages of as many files: with innodb_open_files=100 no thread could
-  close a file.
+1. The thread chooses a file that has not been used for a while: a clock (fil0clock.h)
+   has a count for each file, which I/O changes without a mutex.
+2. The thread first closes a file that needs no sync.  When few of these are left, a
+   task syncs cold files ahead of need.
+3. If all files that are not in use have been written, the thread syncs one of them.
+4. If all files are in use, the thread polls for as long as MariaDB sleeps, and then
+   opens its file beyond the limit, like MariaDB.
+5. A thread writes the doublewrite batch before its pages occupy a quarter of the
+   limit in files.  A page that waits in the batch keeps its file open, and a batch has
+   room for 128 pages of as many files: with innodb_open_files=100 no thread could
+   close a file.
 
 Which file may be closed
 ------------------------
-fil_space_t::n_pending decides.  PENDING is the number of references (I/O, extending,
+fil_space_t::n_pending tells.  PENDING is the number of references (I/O, extending,
 encryption, DDL; a thread that drops the tablespace sets STOPPING first).  While
 CLOSING is set, a thread must acquire fil_system.mutex to get a reference.
 
-1. With fil_system.mutex held, judge() turns CLOSING on if there is no reference and
-   no need of a sync.
+1. With fil_system.mutex held, judge() sets CLOSING if no thread has a reference and
+   the file needs no sync.
 2. close() removes the handle and releases the mutex.  Until then no thread can get a
-   reference, and from then on the file is closed for all other threads.
-3. close(2) comes after the mutex is released.
+   reference, and from then on all other threads see a closed file.
+3. close() calls close(2) after it has released the mutex.
 
 How a file is synced for closing
 --------------------------------
-1. With fil_system.mutex held, and if there is no reference, sync() sets CLOSING and
-   takes a reference.  The reference keeps the file from being dropped or closed.
+1. With fil_system.mutex held, and if no thread has a reference, sync() sets CLOSING
+   and takes a reference.  So no other thread can drop or close the file.
 2. sync() releases the mutex, syncs, and takes the mutex again.  A thread that uses the
-   file meanwhile acquires the mutex and turns CLOSING off (prepare_acquired()), and
-   its I/O is counted (fil_clock_place::watch()).
-3. If CLOSING is still on, there was no I/O, and there is no other reference, then no
-   thread has written since the sync began, and sync() turns NEEDS_FSYNC off.
-   Otherwise NEEDS_FSYNC stays on, and the sync was for nothing.
+   file meanwhile acquires the mutex, clears CLOSING (prepare_acquired()), and counts
+   its I/O (fil_clock_place::watch()).
+3. If CLOSING is still set, there was no I/O, and no other thread has a reference, then
+   no thread has written since the sync began, and sync() clears NEEDS_FSYNC.
+   Otherwise NEEDS_FSYNC stays set, and the sync was in vain.
 
-The count is needed where another thread turns CLOSING on again after a writer:
-fil_space_t::reopen_all() on 11.8.  fil_space_t::flush_low() turns NEEDS_FSYNC off
-before its sync, so that a thread that writes meanwhile turns it on again.
+sync() needs the count where another thread sets CLOSING again after a writer:
+fil_space_t::reopen_all() on 11.8.  fil_space_t::flush_low() clears NEEDS_FSYNC before
+its sync, so that a thread that writes meanwhile sets it again.
 
 Three cases need more than that:
 
-1. Recovery.  prepare_acquired() leaves CLOSING on for a file that is deferred, or whose
-   recv_size changes while it is extended.  The code that resets recv_size turns CLOSING
-   off, too.  So sync() does not take a file to be clean that is deferred, or has a
-   recv_size before or after.
-2. fil_space_free() may detach a tablespace without STOPPING, and waits for the
-   reference then.  It has counted n_open down.  The file is not in the ring any more.
-3. fil_flush_file_spaces() gets a reference with the mutex held and leaves CLOSING on.
-   It only syncs; and until it has ended, it has a reference.
+1. Recovery.  prepare_acquired() leaves CLOSING set for a file that is deferred, or whose
+   recv_size changes while a thread extends it.  The code that resets recv_size clears
+   CLOSING, too.  So sync() does not call a file clean that is deferred, or that has a
+   recv_size before or after the sync.
+2. fil_space_free() may detach a tablespace without STOPPING.  Then it waits for the
+   reference, has already decremented n_open, and has removed the file from the ring.
+3. fil_flush_file_spaces() gets a reference with the mutex held and leaves CLOSING set.
+   It only syncs, and it keeps its reference until it has ended.
 
 What another thread can see between these steps
 -----------------------------------------------
-1. A file with CLOSING on and a handle.  The thread can use it by way of the mutex.
+1. A file with CLOSING and a handle.  The thread can use it if it takes the mutex.
 2. A closed file, whose descriptor exists for a moment longer and is not counted.
 3. A file that is in unflushed_spaces, and that two threads sync at once.
 
-Each is as before.  (On 11.8, SET GLOBAL innodb_data_file_write_through or
-innodb_data_file_buffering passes over a file that has CLOSING on.  In MariaDB that is
-each file at which a thread has looked to close it.  Here it is a file that a thread is
-syncing at that moment.)
+Each of these can happen in MariaDB, too.  (On 11.8, SET GLOBAL
+innodb_data_file_write_through or innodb_data_file_buffering skips a file with CLOSING.
+In MariaDB these are all files that a thread has examined in order to close one.  Here
+it is a file that a thread is syncing at that moment.)
 
 How long a thread waits
 -----------------------
-A thread that opens a file may hold latches of pages.  For one file it syncs at most
-MAX_SYNCS files, closes at most MAX_CLOSES, and waits at most WAIT_US.  If the limit is
-exceeded after that, the next threads that open files close the excess, or sync_ahead(),
-or the connection that has lowered the limit.
+A thread that opens a file may hold page latches.  For one file it syncs at most
+MAX_SYNCS files, closes at most MAX_CLOSES, and waits at most WAIT_US.  If more files
+than the limit are open after that, one of these closes the excess: the next threads
+that open files, sync_ahead(), or the connection that has lowered the limit.
 
 No descriptors (EMFILE, ENFILE)
 -------------------------------
-innodb_open_files says nothing then: any file may be closed, within the same bounds.  If
-that does not help, the file cannot be used now.
+Then innodb_open_files does not matter: a thread closes files within the same bounds,
+even if fewer are open.  If that does not help, no thread can use the file now:
 
-1. A reader gets an error, as before.
-2. Recovery ends the server, and can begin again when there are more descriptors.
-3. A thread that writes pages out keeps the page (fil_space_t::must_keep()), unless the
-   tablespace is gone, or the last attempt to open its file has failed for another reason
-   and no attempt has succeeded since.
+1. A reader gets an error, as in MariaDB.
+2. Recovery ends the server.  An administrator can start it again with more
+   descriptors.
+3. A thread that writes pages keeps the page (fil_space_t::must_keep()), unless the
+   tablespace is gone, or the last attempt to open its file has failed for another
+   reason and no attempt has succeeded since.
 
 Order of mutexes
 ----------------
 LOCK_global_system_variables, then fil_system.mutex.  The latter is the last one: a
-thread that holds it takes no other mutex here, but for the mutexes of the thread pool's
-queue and of the error log.  added_to_batch() takes buf_dblwr.mutex without any other.
+thread that holds it takes no other mutex here, except those of the thread pool's queue
+and of the error log.  added_to_batch() takes buf_dblwr.mutex and holds no other one.
 *******************************************************/
 
 #include "fil0lru.h"
@@ -116,20 +117,21 @@ fil_lru_t fil_lru;
 
 namespace
 {
-/** How long a thread waits for a file that is not in use, in microseconds: as
-long as MariaDB sleeps */
+/** Longest time, in microseconds, that a thread waits until other threads stop using
+some file: as long as MariaDB sleeps */
 constexpr unsigned WAIT_US= 40000;
-/** The same in recovery.  A thread that opens a file there may hold recv_sys.mutex.  The
-threads that use the other files need that mutex to end, so they would not end meanwhile. */
+/** The same in recovery.  There the thread may hold recv_sys.mutex.  The threads that use
+the other files need that mutex before they can release them, so a longer wait would be
+in vain. */
 constexpr unsigned RECOVERY_WAIT_US= 1000;
-/** How long the thread waits before it looks again, in microseconds */
+/** Time that the thread waits before it looks again, in microseconds */
 constexpr unsigned POLL_US= 500;
-/** How many files the thread syncs at most */
+/** Largest number of files that the thread syncs */
 constexpr unsigned MAX_SYNCS= 2;
-/** How many files the thread closes at most.  More than one, so that the number of files
-goes down after a user has lowered the limit. */
+/** Largest number of files that the thread closes.  More than one, so that the number of
+open files falls after a user has lowered the limit. */
 constexpr unsigned MAX_CLOSES= 8;
-/** How many written files sync_ahead() looks at for one to sync */
+/** Largest number of written files that sync_ahead() examines to find one to sync */
 constexpr unsigned MAX_LOOKED_AT= 64;
 }
 
@@ -170,14 +172,14 @@ fil_lru_t::judge(fil_node_t &node, const fil_space_t *ignore, bool may_sync)
   if (n & fil_space_t::NEEDS_FSYNC)
     return may_sync && !space.recv_size && !node.deferred
       ? clock_t::SYNC_FIRST : clock_t::KEEP;
-  /* acquire: the work of the file's last user comes before */
+  /* acquire: this thread sees all that the file's last user has done */
   return space.n_pending.compare_exchange_strong
     (n, n | fil_space_t::CLOSING, std::memory_order_acquire,
      std::memory_order_relaxed) ? clock_t::CLOSE : clock_t::KEEP;
 }
 
-/** Remove a tablespace that needs no sync from the list of those that do.  It may be in
-the list: flush_low() came between the two steps of complete_write(). */
+/** Remove a tablespace that needs no sync from unflushed_spaces.  It may be in that list
+if flush_low() ran between the two steps of complete_write(). */
 static void fil_note_synced(fil_space_t &space) noexcept
 {
   if (space.is_in_unflushed_spaces)
@@ -202,7 +204,8 @@ inline void fil_lru_t::close(fil_node_t *node) noexcept
 
 /** Sync a file that no thread uses.  This releases fil_system.mutex in between; the
 tablespace may be gone afterwards, unless the result is true.
-@return whether the file may be closed: no thread has used it since, and CLOSING is on */
+@return whether the caller may close the file: no thread has used it during the sync,
+and CLOSING is set */
 bool fil_lru_t::sync(fil_node_t *node) noexcept
 {
   mysql_mutex_assert_owner(&fil_system.mutex);
@@ -244,7 +247,7 @@ bool fil_lru_t::sync(fil_node_t *node) noexcept
     return false;
   if ((n & (fil_space_t::PENDING | fil_space_t::CLOSING)) != fil_space_t::CLOSING)
   {
-    /* No thread is about to close the file, so its users need not acquire the mutex. */
+    /* This thread does not close the file, so let its users do without the mutex. */
     space.clear_closing();
     return false;
   }
@@ -267,14 +270,14 @@ void fil_lru_t::opened(fil_node_t *node) noexcept
     fil_system.move_opened_last_to_space_list(node->space);
 }
 
-/** @return how many files should be closable at once */
+/** @return the number of files that threads should be able to close without a sync */
 inline ulint fil_lru_t::reserve() noexcept
 {
   return std::min<ulint>(srv_max_n_open_files / 8 + 1, 64);
 }
 
-/** @return whether the limit is near and too few files need no sync
-@param clean  how many should need none */
+/** @return whether the limit is near and too few files are clean (need no sync)
+@param clean  wanted number of clean files */
 inline bool fil_lru_t::is_sync_due(ulint clean) const noexcept
 {
   mysql_mutex_assert_owner(&fil_system.mutex);
@@ -282,8 +285,8 @@ inline bool fil_lru_t::is_sync_due(ulint clean) const noexcept
     ring.size() < fil_system.unflushed_spaces.size() + clean;
 }
 
-/** @return a cold file for sync_ahead(), the one that was written first, or nullptr.
-This leaves out hot files: threads would write them again. */
+/** @return the cold file that was written first, for sync_ahead(), or nullptr.
+This skips hot files, because threads would write them again. */
 inline fil_node_t *fil_lru_t::find_to_sync() noexcept
 {
   unsigned left= MAX_LOOKED_AT;
@@ -321,8 +324,9 @@ void fil_lru_t::sync_ahead() noexcept
     fil_node_t *node= find_to_sync();
     if (!node)
       break;
-    /* The file is not cold if a thread uses it during the sync.  This counts as a use, so
-    a second vain sync makes the file hot, and there is no third one. */
+    /* If a thread uses the file during the sync, the sync is in vain, and the file is not
+    really cold.  Count the sync as a use: a second vain sync makes the file hot, and
+    there is no third one. */
     node->clock.used();
     stat.syncs_ahead++;
     if (!sync(node))
@@ -330,7 +334,7 @@ void fil_lru_t::sync_ahead() noexcept
     if (fil_system.n_open > srv_max_n_open_files)
       close(node);
     else
-      /* The file's users need not acquire the mutex. */
+      /* The file stays open: let its users do without the mutex. */
       node->space->clear_closing();
   }
   is_syncing= false;
@@ -376,10 +380,10 @@ bool fil_lru_t::close_one(const fil_space_t *ignore) noexcept
   return true;
 }
 
-/** Close a file, or wait a little for one that may be closed.  This may release
+/** Close a file, or wait a little if none may be closed.  This may release
 fil_system.mutex.
-@param done  what the thread has done so far
-@return whether it is worth looking again */
+@param done  the work that the thread has done so far
+@return whether the caller may look again; false at the bounds of its work */
 bool fil_lru_t::close_or_wait(effort &done) noexcept
 {
   if (done.closes >= MAX_CLOSES)
@@ -459,7 +463,7 @@ bool fil_lru_t::wait_for_descriptor(fil_node_t *node, effort &done) noexcept
   case SRV_OPERATION_BACKUP:
   case SRV_OPERATION_BACKUP_NO_DEFER:
   case SRV_OPERATION_RESTORE_DELTA:
-    /* These use handles without a reference. */
+    /* mariadb-backup uses handles without a reference. */
     return false;
   default:
     break;
@@ -478,8 +482,8 @@ bool fil_lru_t::wait_for_descriptor(fil_node_t *node, effort &done) noexcept
     return true;
 
   if (recv_recovery_is_on() && !srv_force_recovery)
-    /* Recovery takes a file that cannot be opened for one that has been dropped,
-    and would leave out the log records for it. */
+    /* Recovery regards a file that it cannot open as dropped, and would skip the log
+    records for it. */
     ib::fatal() << "No file descriptor for " << node->name << " in recovery."
       " Raise open_files_limit, or the limit of the shell or unit that starts"
       " the server";
@@ -512,7 +516,7 @@ void fil_lru_t::set_limit(ulint limit) noexcept
 void fil_lru_t::close_excess(THD *thd) noexcept
 {
   mysql_mutex_lock(&fil_system.mutex);
-  /* Threads may use a file again and again while this one syncs it. */
+  /* A bound, because threads may use a file again whenever this one syncs it. */
   for (size_t left= 2 * ring.size(); left; )
   {
     mysql_mutex_unlock(&fil_system.mutex);
@@ -524,7 +528,7 @@ void fil_lru_t::close_excess(THD *thd) noexcept
     { return judge(node, nullptr, true); });
     if (choice.how == clock_t::KEEP)
     {
-      /* Threads close these when they open other files. */
+      /* Threads will close these files when they open others. */
       left-= std::min(left, size_t(clock_t::MAX_LOOKED_AT));
       continue;
     }
@@ -549,13 +553,14 @@ void innodb_open_files_update(THD *thd, st_mysql_sys_var*, void *var,
   const ulong least= std::max(10UL, ulong(srv_undo_tablespaces +
                                           srv_sys_space.m_files.size() +
                                           srv_tmp_space.m_files.size() + 1));
-  /* The descriptors that the server reckons with for connections and temporary files.
-  Tables of other engines are not counted: InnoDB closes files when there is none. */
+  /* The descriptors that the server plans for connections and temporary files.  This
+  does not count tables of other engines: InnoDB closes files when there is no
+  descriptor. */
   const ulong others= max_connections + extra_max_connections + 30;
   const ulong room= open_files_limit > others ? open_files_limit - others : 0;
   const ulong most= std::max(std::max(room, current), least);
   if (!wanted)
-    /* DEFAULT: as at start */
+    /* DEFAULT: the value that the server would choose at startup */
     wanted= srv_file_per_table && tc_size > 300 && tc_size < most
       ? tc_size : std::min(std::max(300UL, least), most);
   const ulong limit= std::min(std::max(wanted, least), most);
@@ -565,7 +570,7 @@ void innodb_open_files_update(THD *thd, st_mysql_sys_var*, void *var,
                         "innodb_open_files is set to %lu; it may be %lu to %lu "
                         "(open_files_limit)", limit, least, most);
   current= limit;
-  /* Under the same mutex as the variable, so that both have the value of the last
+  /* Set both under the mutex of the variable, so that both get the value of the last
   connection that sets it */
   fil_lru.set_limit(limit);
   mysql_mutex_unlock(&LOCK_global_system_variables);
@@ -579,14 +584,14 @@ bool fil_lru_t::validate() const noexcept
   mysql_mutex_assert_owner(&fil_system.mutex);
   return ring.validate([](const fil_node_t &node)
   {
-    /* mariadb-backup closes files by itself, and so does a start that fails. */
+    /* mariadb-backup closes files itself, and so does a server that fails to start. */
     return node.is_open() || srv_operation != SRV_OPERATION_NORMAL ||
       !srv_was_started;
   });
 }
 #endif
 
-/** Try to close a file, with fil_system.mutex held throughout.
+/** Try to close a file.  The function does not release fil_system.mutex.
 @param ignore_space  tablespace that the caller is about to use
 @return whether a file was closed */
 bool fil_space_t::try_to_close(fil_space_t *ignore_space, bool) noexcept

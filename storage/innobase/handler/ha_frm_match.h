@@ -2,27 +2,28 @@
 
 /**
   @file
-  Less work in ha_innobase::open(): do not repeat comparisons whose result is the
-  same each time.
+  ha_innobase::open() does not repeat comparisons that give the same result each
+  time.
 
   In MariaDB, each open of a handler compares all indexes of the .frm file, and
   their columns, with those of InnoDB's dictionary. Then it looks up every index
   by name again for its statistics.
 
-  Frm_match remembers in dict_table_t which TABLE_SHARE matches:
+  Frm_match remembers in dict_table_t the TABLE_SHARE that matches. The result
+  stays correct, because
 
-  1. A share has an identifier that no other base table's share of this server
-     has had (table_map_id).
-  2. DDL that changes indexes or columns has an exclusive metadata lock and gives
-     the table a new share.
-  3. A dict_table_t that leaves the dictionary's cache takes its note along.
+  1. a share has an identifier (table_map_id) that no other base table's share
+     has had since the server started;
+  2. DDL that changes indexes or columns holds an exclusive metadata lock and
+     gives the table a new share;
+  3. when InnoDB evicts a dict_table_t, the note goes with it;
   4. Frm_match does not remember a share that does not match: each open reports
      it. Nor does it remember shares of temporary tables, whose identifiers are
      not unique.
 
   Frm_index_walk finds the indexes of a table one by one, in the order of the
-  .frm file. That is nearly always InnoDB's order, too. Then it compares each
-  name once.
+  .frm file. That is nearly always InnoDB's order, too, and then it compares each
+  name only once.
 */
 
 #ifndef HA_FRM_MATCH_INCLUDED
@@ -32,10 +33,11 @@
 
 class Frm_match
 {
-  /** Twice its table_map_id, plus 1 for HA_DUPLICATE_KEY_NOT_IN_ORDER; or 0.
-  Any thread that opens a handler reads and writes it, with no lock. */
+  /** Twice the table_map_id of the matching share, plus 1 for
+  HA_DUPLICATE_KEY_NOT_IN_ORDER; 0 if none is known. Any thread that opens a
+  handler reads and writes it without a lock. */
   Atomic_relaxed<uint64_t> &match;
-  /** The value without the flag; 0 if this must not remember the share */
+  /** The value for this share, without the flag; 0: do not remember this share */
   const uint64_t mine;
 
 public:
@@ -65,20 +67,20 @@ public:
 };
 
 
-/** Finds indexes by name, best in their order */
+/** Finds indexes by name; fastest if the names come in InnoDB's order */
 
 class Frm_index_walk
 {
   dict_table_t *const table;
-  /** The index that was found last. It is committed, so the caller's metadata lock
-  protects it. This keeps no pointer to the index behind it: that may be a FULLTEXT
-  INDEX that is being created, and that another thread frees. */
+  /** The index that find() has found last. It is committed, so the caller's metadata
+  lock protects it. Do not keep a pointer to the next index: that may be a FULLTEXT
+  INDEX that another thread is still creating and may free. */
   dict_index_t *found= nullptr;
 
 public:
   explicit Frm_index_walk(dict_table_t *table) : table(table) {}
 
-  /** @return an index that is not being created, or nullptr
+  /** @return the committed index of that name, or nullptr
   @param name  of the index */
   dict_index_t *find(const char *name)
   {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 
 /** @file include/dict0size.h
-What the heaps of a dict_table_t and of a dict_index_t will hold.
-The results are estimates: one that is too small costs another block. */
+Size the heaps of a dict_table_t and of a dict_index_t to their contents.
+The results are estimates: if one is too small, the heap gets another block. */
 
 #ifndef dict0size_h
 #define dict0size_h
@@ -14,9 +14,9 @@ The results are estimates: one that is too small costs another block. */
 #include <type_traits>
 
 /** @return size of the heap of a table; the arguments are those of
-dict_table_t::create(), which allocates all but the names
+dict_table_t::create(), which allocates everything except the names
 @param n_cols    number of columns that users have defined
-@param n_v_cols  so many of them are virtual */
+@param n_v_cols  number of virtual ones among them */
 inline ulint dict_table_heap_size(ulint n_cols, ulint n_v_cols)
 {
   /* "meta_value", "comment_author_email": most names are not longer. Those of
@@ -29,8 +29,8 @@ inline ulint dict_table_heap_size(ulint n_cols, ulint n_v_cols)
 }
 
 /** Make sure that the names of all columns fit into the heap of a table.
-@param table  it has the names of all columns but the last one
-@param name   of the last one */
+@param table  table; it has the names of all columns except the last one
+@param name   name of the last column */
 inline void dict_table_reserve_names(dict_table_t *table, const char *name)
 {
   ulint len= strlen(name) + 1;
@@ -51,7 +51,7 @@ inline ulint dict_index_heap_size(const dict_table_t *table, const char *name,
                                   ulint type, ulint n_fields)
 {
   ulint n_uniq= n_fields;
-  /* dict_index_build_internal_clust() asks for so many */
+  /* The number that dict_index_build_internal_clust() asks for */
   if (type & DICT_CLUSTERED && table && n_fields > table->n_cols)
     n_uniq= n_fields - table->n_cols + 1;
   return mem_heap_size_t().add(sizeof(dict_index_t)).add(strlen(name) + 1)

@@ -10,19 +10,17 @@
 /** Read the stored statistics of a table, without SQL and without the exclusive
 dict_sys.latch.
 @param table  table, which the caller keeps open
-@param err    DB_SUCCESS; DB_STATS_DO_NOT_EXIST if no row is of any use; or the reason
+@param err    DB_SUCCESS; DB_STATS_DO_NOT_EXIST if no row is usable; or the reason
               why reading ended before the last row
 @return whether err is the result.  If not, the table has empty statistics, and the
-caller goes MariaDB's way: the statistics tables are not in the data dictionary cache,
-lack a column that they must have, or have another primary key than they were created
-with */
+caller has to read the rows by SQL, as MariaDB does: the statistics tables cannot be
+loaded, lack a required column, or have another primary key than MariaDB creates */
 bool dict_stats_fetch(dict_table_t *table, dberr_t *err) noexcept;
 
-/** Look the statistics tables up.  The caller holds dict_sys.latch in shared mode.
+/** Look up the statistics tables.  The caller holds dict_sys.latch in shared mode.
 @param table_stats  mysql.innodb_table_stats
 @param index_stats  mysql.innodb_index_stats
-@return whether both are in the data dictionary cache, with the columns that they must
-have */
+@return whether both are in the data dictionary cache, with the required columns */
 bool dict_stats_find_tables(dict_table_t **table_stats,
                             dict_table_t **index_stats) noexcept;
 

@@ -2,35 +2,37 @@
 
 /**************************************************//**
 @file include/fil0clock.h
-Which open file to close: a clock
+A clock chooses the open file to close (the CLOCK algorithm, an approximation of LRU).
 
-The open files form a ring, and a hand goes round.  Each file counts its I/O since the
-hand was there, from COLD up to HOT.  The file is hot at HOT, and cold below.
+The open files form a ring, around which a hand moves.  Each file has a count of its I/O
+since the hand passed it, from COLD up to HOT.  A file is hot if the count is HOT, and
+cold below.
 
-Which file is chosen:
+A thread that needs a file to close moves the hand:
 
-1. The hand comes to a hot file: it turns the file into a cold one and goes on.
-2. It comes to a cold file that may be closed at once: this is the choice.
-3. It finds none of these: the first cold file that may be closed after a sync is the
-   choice.
+1. If the file at the hand is hot, the thread makes it cold and moves on.
+2. If it is cold and may be closed at once, the thread chooses it.
+3. If the thread finds no such file, it chooses the first cold file that may be closed
+   after a sync.
 
 One I/O does not make a file hot, because a thread opens every file for one I/O.  So a
-pass over all tables leaves the files in use alone.  (In the simulation of the unit test,
-with 250 of 2,000 files open, 0.81 of the uses find their file open if one I/O makes it
-hot, 0.87 with two or three, and 0.73 if the oldest is closed.)
+scan of all tables does not push the files of the working set out.  (In the simulation of
+the unit test, with 250 of 2,000 files open, 0.81 of the uses find their file open if one
+I/O makes it hot, 0.87 with two or three, and 0.73 if the thread closes the oldest.)
 
 A new file joins the ring behind the hand, so the hand comes to it last.
 
 The owner's mutex protects the ring and the hand.  It does not protect the count: a thread
 changes the count by a plain store, and only while it is below HOT.  So I/O to a hot file
-writes no shared memory.  If two threads store at once, or the hand between them, one I/O
-is not counted.  Nothing depends on that.
+writes no shared memory.  If two threads store at once, or a thread that moves the hand
+stores between them, one I/O is not counted.  Nothing depends on that.
 
-A thread that wants to know whether there is I/O for some time sets the count to UNUSED;
-any I/O changes that.  If no thread uses the file at the beginning and at the end of that
-time, the answer is certain: a user counts its I/O before it gives its reference back.
+A thread that wants to know whether there is I/O during some time sets the count to
+UNUSED; any I/O changes that.  If no thread uses the file at the beginning and at the end
+of that time, the answer is certain: a user counts its I/O before it releases its
+reference.
 
-The clock knows nothing of the server; unittest/innodb_clock-t.cc drives it.
+The clock does not depend on the server; unittest/innodb_clock-t.cc tests it alone.
 *******************************************************/
 
 #pragma once
@@ -43,7 +45,7 @@ The clock knows nothing of the server; unittest/innodb_clock-t.cc drives it.
 template<class File> class fil_clock_place
 {
   template<class> friend class fil_clock;
-  /** I/O since the hand was here: COLD to HOT, or UNUSED */
+  /** I/O since the hand passed: COLD to HOT, or UNUSED; no mutex protects it */
   std::atomic<uint8_t> count;
   /** neighbours in the ring, or nullptr; protected by the owner's mutex */
   File *next, *prev;
@@ -62,7 +64,7 @@ public:
   bool is_hot() const noexcept
   { return count.load(std::memory_order_relaxed) == HOT; }
 
-  /** Turn a hot file into a cold one: the hand is here.
+  /** The hand is at this file: make it cold if it is hot.
   @return whether the file was hot */
   bool cool() noexcept
   {
@@ -82,7 +84,7 @@ public:
     return before;
   }
 
-  /** End to watch for I/O. The caller holds the owner's mutex.
+  /** Stop watching for I/O. The caller holds the owner's mutex.
   @return whether there was no I/O; trust this only if no thread uses the file */
   bool was_unused(uint8_t before) noexcept
   {
@@ -98,22 +100,23 @@ public:
 /** The ring. File has a member 'fil_clock_place<File> clock'. */
 template<class File> class fil_clock
 {
-  /** the file that the hand looks at next, or nullptr if there is none */
+  /** the file that the hand comes to next, or nullptr if the ring is empty */
   File *hand= nullptr;
   size_t n_files= 0;
 
 public:
   /** What to do with a file: keep it, sync and then close it, or close it */
   enum verdict { KEEP, SYNC_FIRST, CLOSE };
-  /** How many cold files that cannot be closed at once the hand passes, if it
-  has seen one that needs a sync.  This bounds the walk where nearly all files
+  /** Number of cold files after which the hand stops looking for one that may be closed
+  at once, if it has seen one that needs a sync.  This bounds the walk if nearly all files
   have been written. */
   static constexpr unsigned MAX_PASSED= 64;
-  /** How many hot files the hand cools before it takes a hot one for a cold one.
-  This bounds the walk where all are hot. */
+  /** Number of hot files that the hand makes cold before it treats a hot file like a cold
+  one.  This bounds the walk if all files are hot. */
   static constexpr unsigned MAX_COOLED= 256;
-  /** How many files the hand passes at most, so that a thread does not hold the owner's
-  mutex for long where nearly all files are in use.  The next search goes on from there. */
+  /** Largest number of files that the hand passes, so that a thread does not hold the
+  owner's mutex for long if nearly all files are in use.  The next search continues from
+  there. */
   static constexpr size_t MAX_LOOKED_AT= 1024;
 
   struct choice
@@ -167,13 +170,13 @@ public:
 
   /** Choose a file to close.
   @param judge  verdict(File&): what to do with a cold file
-  @return a file that stays in the ring; KEEP if none of those that the hand has
-  passed may be closed */
+  @return the choice; the file stays in the ring.  KEEP if the hand has passed no file
+  that may be closed */
   template<class Judge> choice victim(Judge judge) noexcept
   {
     choice found{nullptr, KEEP};
     unsigned passed= 0, cooled= 0;
-    /* In the second round every file is cold, but for I/O meanwhile. */
+    /* In the second round every file is cold, unless there was I/O meanwhile. */
     for (size_t left= 2 * n_files < MAX_LOOKED_AT ? 2 * n_files : MAX_LOOKED_AT;
          left; left--)
     {
@@ -197,7 +200,7 @@ public:
 
   /** Check the links.
   @param check  bool(const File&): whether a file may be in the ring
-  @return whether all is well */
+  @return whether the ring is consistent */
   template<class Check> bool validate(Check check) const noexcept
   {
     size_t n= 0;

@@ -10,23 +10,24 @@ innodb_open_files: which files stay open.  fil0lru.cc begins with an explanation
 #include "fil0fil.h"
 
 /** Keeps the number of open files at innodb_open_files.
-fil_system.mutex protects all members, but for those that say otherwise. */
+fil_system.mutex protects all members, except where a comment says otherwise. */
 class fil_lru_t
 {
   typedef fil_clock<fil_node_t> clock_t;
 
-  /** the open files, but for those that are never closed to make room */
+  /** the open files, except those that no thread ever closes to make room */
   clock_t ring;
   /** whether sync_ahead() has been submitted and has not ended */
   bool is_syncing= false;
-  /** when a lack of descriptors was reported */
+  /** time of the last warning about a lack of descriptors */
   time_t reported_time= 0;
-  /** how many pages a doublewrite batch may have, or 0 if the latest file was not opened
-  in the place of another; threads read it without fil_system.mutex, as a hint */
+  /** number of pages at which a thread writes the doublewrite batch; 0 (no such number)
+  if the thread that opened the latest file did not have to close another one.  Threads
+  read this without fil_system.mutex, as a hint */
   Atomic_relaxed<ulint> batch_limit{0};
 
 public:
-  /** Counters since the start; SHOW STATUS reads them without fil_system.mutex */
+  /** Counters since startup; SHOW STATUS reads them without fil_system.mutex */
   struct
   {
     /** files opened */
@@ -37,13 +38,13 @@ public:
     size_t syncs;
     /** syncs ahead of need */
     size_t syncs_ahead;
-    /** waits because no open file could be closed */
+    /** waits of threads that could not close any open file */
     size_t waits;
     /** files opened beyond the limit after such a wait */
     size_t exceeded;
   } stat{};
 
-  /** The work that one thread has done so far to have files closed; only it sees this */
+  /** The work that one thread has done so far to close files; only that thread uses it */
   struct effort
   {
     /** microseconds of waiting */
@@ -52,28 +53,28 @@ public:
     unsigned closes= 0;
   };
 
-  /** Note that a file has been opened. */
+  /** The caller has opened a file: add it to the ring. */
   void opened(fil_node_t *node) noexcept;
-  /** Note that a file is being closed or freed. */
+  /** The caller is closing or freeing a file: remove it from the ring. */
   void closed(fil_node_t *node) noexcept { ring.remove(*node); }
 
-  /** Close files until another one may be opened.  This releases
+  /** Close files until the caller may open another one.  This releases
   fil_system.mutex in between.
-  @param node  file that is to be opened; the caller has a reference to its tablespace
-  @return whether it is still to be opened */
+  @param node  file that the caller wants to open; it has a reference to the tablespace
+  @return whether the caller still has to open it; false if another thread has */
   bool make_room(const fil_node_t *node) noexcept;
 
-  /** Whether a file could not be opened because its table is being dropped: a page
-  that is about to be written has lost its file.  The function looks at errno: call it
-  right after the attempt to open the file, which must be silent. */
+  /** Whether the caller could not open a file because another thread is dropping its
+  table: the page that the caller wants to write has lost its file.  The function reads
+  errno: call it right after the attempt to open the file, which must be silent. */
   static bool is_deleted(const fil_node_t &node) noexcept
   { return errno == ENOENT && node.space->is_stopping(); }
 
   /** Close a file because there was no descriptor for another one, or wait a
   little.  This may release fil_system.mutex.
-  @param node  file that is to be opened
-  @param done  the work that has been done for it
-  @return whether to try again, unless another thread has opened it */
+  @param node  file that the caller wants to open
+  @param done  the work that the caller has done for it so far
+  @return whether the caller may try again, unless another thread has opened the file */
   bool wait_for_descriptor(fil_node_t *node, effort &done) noexcept;
 
   /** Close a file that needs no sync, without releasing fil_system.mutex.
@@ -81,15 +82,15 @@ public:
   @return whether a file was closed */
   bool close_one(const fil_space_t *ignore) noexcept;
 
-  /** After a page has been added to the doublewrite batch: write the batch if its pages
-  keep too many of the files open that may be open.  Like buf_dblwr_t::add_to_batch(),
-  this may wait for the previous batch. */
+  /** The caller has added a page to the doublewrite batch: write the batch if its pages
+  may keep open more than a quarter of innodb_open_files.  Like
+  buf_dblwr_t::add_to_batch(), this may wait for the previous batch. */
   void added_to_batch() noexcept;
 
   /** Change the limit. */
   void set_limit(ulint limit) noexcept;
   /** Close the files beyond the limit.  The caller holds no mutex and no latch.
-  @param thd  connection, which may be killed */
+  @param thd  connection; the function ends early if a user kills it */
   void close_excess(THD *thd) noexcept;
 
   /** Sync files ahead of need: a task. */
@@ -124,8 +125,8 @@ struct st_mysql_sys_var;
 void innodb_open_files_update(THD *thd, st_mysql_sys_var*, void *var,
                               const void *save);
 
-/** Let users set a variable that MariaDB defines as read only.  To be called before the
-server looks at the definitions. */
+/** Let users set a variable that MariaDB defines as read only.  Call this before the
+server reads the definitions. */
 template<class Variable>
 st_mysql_sys_var *innodb_can_be_set(Variable &variable) noexcept
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 
 /** @file include/mem0reserve.h
-Memory heaps as large as what they hold.
+Size memory heaps to their contents.
 
-A mem_heap_t that is created for 100 bytes gets blocks of that size, then of
-twice the block before. The object that it is created for never fits into the
-first block, and of the last one half is unused, for as long as the table is in
-the dictionary cache. The creator knows the sizes: see dict0size.h, row0size.h */
+A mem_heap_t that a thread creates for 100 bytes has a first block of that size,
+and each further block is twice as long as the one before. The objects of a table
+never fit into the first block, and half of the last one stays unused, as long as
+the table is in the dictionary cache. But the thread can compute the size in
+advance: see dict0size.h, row0size.h */
 
 #ifndef mem0reserve_h
 #define mem0reserve_h
@@ -26,10 +27,10 @@ public:
   operator ulint() const { return m_bytes; }
 };
 
-/** Make sure that the last block of a heap has room, so that the next
-allocations do not create one of twice its size.
+/** Make sure that the last block of a heap has n free bytes, so that the next
+allocations do not create a block of twice its size.
 @param heap  a heap of type MEM_HEAP_DYNAMIC
-@param n     what mem_heap_size_t has added up */
+@param n     bytes, as mem_heap_size_t has added them up */
 inline void mem_heap_reserve(mem_heap_t *heap, ulint n)
 {
   mem_block_t *block= UT_LIST_GET_LAST(heap->base);

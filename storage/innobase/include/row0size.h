@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 
 /** @file include/row0size.h
-What the heap of a row_prebuilt_t will hold.
+Size the heap of a row_prebuilt_t to its contents.
 
-row_create_prebuilt() makes room for what each use of a table needs: a search.
-Graphs for INSERT, UPDATE and DELETE get a block of their own, to size, when the
-table is first written to by this handle. What only one statement needs goes with
-it. */
+row_create_prebuilt() reserves memory for the objects that every use of a table
+needs: those of a search. When a thread first writes to the table with this
+handle, the graph for INSERT, or that for UPDATE and DELETE, gets one block of
+the right size. The end of a statement frees large memory that only the statement
+needs. */
 
 #ifndef row0size_h
 #define row0size_h
@@ -26,9 +27,9 @@ inline ulint row_graph_size()
   return mem_heap_size_t().add(sizeof(que_fork_t)).add(sizeof(que_thr_t));
 }
 
-/** @return how many fields a tuple needs for searches in any index of a table;
-see dict_index_get_n_unique_in_tree()
-Whoever adds an index closes all handles of the table. */
+/** @return number of fields of a tuple that can search any index of a table; see
+dict_index_get_n_unique_in_tree()
+It stays valid: a statement that adds an index closes all handles of the table. */
 inline ulint row_search_tuple_n_fields(dict_table_t *table)
 {
   ulint n= 1;
@@ -39,7 +40,7 @@ inline ulint row_search_tuple_n_fields(dict_table_t *table)
 }
 
 /** @return size of the heap of a row_prebuilt_t that only reads; the arguments
-are what row_create_prebuilt() has computed */
+are the numbers that row_create_prebuilt() has computed */
 inline ulint row_prebuilt_heap_size(ulint search_tuple_n_fields, ulint ref_len,
                                     ulint srch_key_len)
 {
@@ -49,7 +50,7 @@ inline ulint row_prebuilt_heap_size(ulint search_tuple_n_fields, ulint ref_len,
     .add(sizeof(sel_node_t)) + row_graph_size();
 }
 
-/** Reserve memory for what row_get_prebuilt_insert_row() is to create. */
+/** Reserve memory for the objects that row_get_prebuilt_insert_row() creates. */
 inline void row_reserve_insert(row_prebuilt_t *prebuilt)
 {
   const dict_table_t *table= prebuilt->table;
@@ -62,7 +63,7 @@ inline void row_reserve_insert(row_prebuilt_t *prebuilt)
   mem_heap_reserve(prebuilt->heap, size + row_graph_size());
 }
 
-/** Reserve memory for what row_get_prebuilt_update_vector() is to create. */
+/** Reserve memory for the objects that row_get_prebuilt_update_vector() creates. */
 inline void row_reserve_update(row_prebuilt_t *prebuilt)
 {
   const dict_table_t *table= prebuilt->table;
@@ -73,11 +74,12 @@ inline void row_reserve_update(row_prebuilt_t *prebuilt)
                         sizeof(upd_field_t)) + row_graph_size());
 }
 
-/** Free what only the statement that ends now needed, unless it is so small that
-each statement would pay more for allocating it again than the memory is worth.
-Each row of a table like wp_posts takes 5 KiB in the fetch cache, which has
-eight. A short SELECT of rows as small as sysbench's executes 1 % more
-instructions if both are freed.
+/** Free the fetch cache and the template at the end of the statement that needed
+them, if they are larger than SMALL bytes. Smaller ones stay, because allocating
+them again would cost each statement more than the memory is worth: a short
+SELECT of rows as small as sysbench's executes 1 % more instructions if it frees
+both. The fetch cache has eight rows, and one of a table like wp_posts takes
+5 KiB.
 
 The template of whole rows stays: INSERT uses it without building it again. */
 inline void row_prebuilt_end_statement(row_prebuilt_t *prebuilt)
