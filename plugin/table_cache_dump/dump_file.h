@@ -4,9 +4,9 @@
 
 /**
   @file
-  The text of a dump of the table cache.
+  The text format of a dump of the table cache.
 
-  A header, and a line for each table, hottest first:
+  A dump has a header, and a line for each table, hottest first:
 
     MariaDB table cache 1 tables=2 bytes=41 crc32=89abcdef
     1200 0 3 shop orders
@@ -14,19 +14,19 @@
 
   A line has these fields:
 
-  1. how often the table was used;
-  2. for how many seconds it has not been used;
-  3. how many instances of it were open;
+  1. number of uses of the table;
+  2. seconds since its last use;
+  3. number of instances that were open;
   4. its database;
   5. its name.
 
-  The header counts the bytes of the lines, and has their checksum. In names, each
-  byte but the letters, digits, '_' and '$' of ASCII is written as % and two
-  hexadecimal digits.
+  The header has the number of tables, the number of bytes in the lines, and
+  their checksum. In names, the writer replaces each byte except ASCII letters,
+  digits, '_' and '$' by % and two hexadecimal digits.
 
-  The reader takes a text as a whole or not at all. It executes nothing of it, and
-  checks names as names (dump_name_is_valid()). This file knows nothing of the
-  server, and has no state.
+  The reader accepts a text as a whole or rejects it. It executes nothing that
+  is in the text, and checks that names are names (dump_name_is_valid()). This
+  file does not depend on the server, and has no state.
 */
 
 #include "my_global.h"
@@ -47,7 +47,7 @@ struct Dump_entry
   const char *db() const { return key; }
   const char *name() const { return key + strlen(key) + 1; }
 
-  /** The greater the hotter: each hour without use counts as half the uses. */
+  /** The greater, the hotter. Each hour since the last use halves the uses. */
   double heat() const
   { return (double) uses * exp2(-(double) idle_seconds / 3600); }
 };
@@ -68,10 +68,11 @@ static inline bool dump_is_plain(uchar c)
 /**
   Could this be the name of a database or table?
 
-  A name is UTF-8 of at most three bytes a character, not too long, and has no
-  space at the end. It must not begin with #mysql50#: the server would take the
-  rest for a file's name as it is. The server encodes all other names before they
-  become a file's name, so none leads out of the data directory.
+  A name is UTF-8 with at most three bytes per character, is not too long, and
+  has no space at the end. It must not begin with #mysql50#, because the server
+  would use the rest as a file name unchanged. The server encodes all other
+  names before it uses them as file names, so none leads out of the data
+  directory.
 */
 
 static inline bool dump_name_is_valid(const char *name, size_t length)
@@ -139,7 +140,7 @@ static inline bool dump_add(DYNAMIC_STRING *lines, const Dump_entry *entry)
 }
 
 
-/** Make the header of DUMP_HEADER bytes at most. @return its length */
+/** Make the header of at most DUMP_HEADER bytes. @return its length */
 
 static inline size_t dump_header(char *buff, const DYNAMIC_STRING *lines,
                                  ulong tables)
@@ -150,14 +151,16 @@ static inline size_t dump_header(char *buff, const DYNAMIC_STRING *lines,
 }
 
 
-/** Reads a text from front to end. After an error, all that it reads is 0. */
+/**
+  Reads a text from front to end. After an error it reads 0 for each number.
+*/
 
 struct Dump_reader
 {
   char *at, *end;
   bool wrong;
 
-  /** Skip this text, or find the line wrong. */
+  /** Skip this text. If it is not there, set 'wrong'. */
   void skip(const char *what)
   {
     const size_t n= strlen(what);
@@ -167,7 +170,7 @@ struct Dump_reader
       at+= n;
   }
 
-  /** Read a decimal number that has this text behind it. */
+  /** Read a decimal number and the text behind it. */
   ulonglong number(const char *behind)
   {
     ulonglong n= 0;
@@ -186,7 +189,7 @@ struct Dump_reader
            c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
   }
 
-  /** Read a name: decode it to *to, with its end; *to then points behind that. */
+  /** Decode a name to *to and append a 0. *to then points behind that. */
   void name(char **to, char behind)
   {
     char *begin= *to;
@@ -217,7 +220,7 @@ struct Dump_reader
       wrong= true;
       return;
     }
-    at++;                               /* Before the 0 is put in its place */
+    at++;                               /* The 0 may overwrite this byte */
     *(*to)++= 0;
   }
 };
@@ -260,7 +263,10 @@ static inline const char *dump_parse(char *text, size_t length,
       crc= crc << 4 | (uint) digit;
   }
   reader.skip("\n");
-  /* The shortest line has eleven bytes: no more memory than the file's size. */
+  /*
+    The shortest line has ten bytes. So a wrong number of tables does not make
+    this allocate more memory than a file of that size can need.
+  */
   if (reader.wrong || bytes != (ulonglong) (reader.end - reader.at) ||
       tables > bytes / 10 ||
       crc != (uint32) my_checksum(0, reader.at, (size_t) bytes))
@@ -281,7 +287,7 @@ static inline const char *dump_parse(char *text, size_t length,
     entry->idle_seconds= reader.number(" ");
     const ulonglong open= reader.number(" ");
     entry->tables= (uint) MY_MIN(open, 1000000ULL);
-    /* The decoded names are shorter than the part of the line that was read. */
+    /* The decoded names are shorter than the part of the line before them. */
     entry->key= to;
     reader.name(&to, ' ');
     reader.name(&to, '\n');

@@ -4,27 +4,30 @@
   @file
   Load: a few threads open the tables of a dump, hottest first.
 
-  A thread opens a table like a SELECT from it, as many instances as were open.
-  The instances are free in the table cache then. The thread checks no privilege,
-  as it reads nothing of the table. It locks only the table's name
-  (MDL_SHARED_READ), for as long as that takes.
+  A thread opens a table as a SELECT does, with as many instances as the dump
+  says. Then it releases them, and they are free in the table cache. The thread
+  checks no privilege, because it reads no data. It locks only the table's name
+  (MDL_SHARED_READ), until it has released the instances.
 
-  How a load and the users get along:
+  A load disturbs the users little:
 
   1. A thread that loads waits for no metadata lock and for no flush
      (lock_wait_timeout is 0): it skips the table.
-  2. A statement that wants the table exclusively waits until it is open.
+  2. A statement that needs an exclusive lock on the table waits until the
+     thread has released it.
   3. A thread that loads evicts nothing: it ends when the caches are full.
-  4. If statements began while the thread opened a table, it pauses for as long as
-     that took. So it works half of the time at most.
-  5. The thread does not repair a crashed table, which may take long, but leaves
+  4. If statements began while the thread opened a table, it pauses for as long
+     as that took. So it works at most half of the time.
+  5. The thread does not repair a crashed table, which may take long. It leaves
      that to the users of the table.
-  6. A loaded table counts as older than all tables that a user has used, and
-     tables that are loaded later as older than that (tc_opened_ahead()). So when
-     the cache is full, they make room in the right order.
+  6. In the LRU order, a loaded table is older than all tables that a user has
+     used, and each table that a thread loads later is older still
+     (tc_opened_ahead()). So when the cache is full, the server evicts the
+     coldest ones first.
 
   The threads are daemons, which KILL does not reach. The shutdown kills all
-  threads with a THD, and waits for them: each ends with the table that it opens.
+  threads with a THD, and waits for them: each ends when it has opened its
+  current table.
 */
 
 #include "table_cache_dump.h"
@@ -36,9 +39,9 @@
 #include "wsrep_mysqld.h"
 #endif
 
-/** A pause is not longer than this, in microseconds. */
+/** Longest pause, in microseconds. */
 static const ulonglong MAX_PAUSE= 20000;
-/** Instances of one table at the most. */
+/** Largest number of instances that a thread opens of one table. */
 static const uint MAX_INSTANCES= 1024;
 
 
@@ -47,8 +50,9 @@ static const uint MAX_INSTANCES= 1024;
 /**
   Make a THD for a thread of this plugin.
 
-  The caller has a THD itself, or the server is starting. The shutdown waits
-  until all THDs are gone, so no THD may come when it does not wait any more.
+  The caller has a THD itself, or the server is starting. So the shutdown, which
+  waits until all THDs are gone, is still waiting or has not begun: no THD may
+  appear after that.
 */
 
 THD *dump_new_thd()
@@ -79,7 +83,7 @@ THD *dump_new_thd()
 }
 
 
-/** The running thread takes this THD. */
+/** Make this the THD of the running thread. */
 
 void dump_attach_thd(THD *thd)
 {
@@ -89,7 +93,7 @@ void dump_attach_thd(THD *thd)
 }
 
 
-/** The running thread gives up its THD. */
+/** Delete the THD of the running thread. */
 
 void dump_delete_thd(THD *thd)
 {
@@ -103,16 +107,16 @@ void dump_delete_thd(THD *thd)
 /**
   Reserve places in both caches for instances of a table.
 
-  @return for how many of them there is a place. The caller subtracts that from
-          'reserved' when it has opened them.
+  @return number of instances for which there is a place. The caller subtracts
+          it from 'reserved' when it has opened them.
 */
 
 uint Load::reserve(uint tables)
 {
   /*
-    This may count an instance twice that another thread has just opened, which
-    leaves a place free. But it leaves none out: an instance is reserved until it
-    is a record.
+    If another thread has just opened an instance, this may count that twice,
+    and a place stays free. But it misses none: an instance is in 'reserved'
+    until it is in tc_records().
   */
   const ulong others= reserved.fetch_add(tables);
   const ulong used= others + tc_records();
@@ -124,10 +128,11 @@ uint Load::reserve(uint tables)
 
 
 /**
-  Is this a name as metadata locks and the table definition cache have it?
+  Do metadata locks and the table definition cache use the name in this form?
 
-  With lower_case_table_names a file of another server may have other names. A
-  thread that opened a table under one of these would make a second table of it.
+  With lower_case_table_names, the file of another server may have names in
+  upper case. If a thread opened a table by such a name, the caches would have
+  two definitions of one table.
 */
 
 static bool is_normal(const char *name)
@@ -141,7 +146,7 @@ static bool is_normal(const char *name)
 }
 
 
-/** Ask the table cache about a table. @return false: it knows nothing */
+/** Get what the table cache knows of a table. @return false if nothing */
 
 static bool get_info(THD *thd, const Dump_entry *entry, TC_share_info *info)
 {
@@ -155,9 +160,9 @@ static bool get_info(THD *thd, const Dump_entry *entry, TC_share_info *info)
 
 
 /**
-  Open instances of a table, and give them back to the cache.
+  Open instances of a table, and release them to the cache.
 
-  @return true if it is not possible
+  @return true if the table cannot be opened
 */
 
 static bool open_table_of(THD *thd, const Dump_entry *entry, uint tables)
@@ -185,7 +190,7 @@ static bool open_table_of(THD *thd, const Dump_entry *entry, uint tables)
     }
     error= open_tables(thd, &list, &counter, MYSQL_OPEN_IGNORE_REPAIR |
                        MYSQL_OPEN_IGNORE_LOGGING_FORMAT);
-    /* If this got instances that were open already, somebody has used them. */
+    /* More hits: this found an open instance, which a user has used. */
     if (!error && get_info(thd, entry, &after) && before.hits == after.hits)
     {
       for (uint i= 0; i < tables; i++)
@@ -247,7 +252,7 @@ static void load_entries(Load *load, THD *thd)
       load->dump->reached[i]= true;
       (error ? load->skipped : load->opened)++;
     }
-    /* Each of the threads that load counts as a statement, too. */
+    /* Each table that a thread loads counts as a statement, too. */
     if (get_query_id() - queries > load->wanted)
       dump_load_pause(load, thd,
                       MY_MIN(microsecond_interval_timer() - begin, MAX_PAUSE));
@@ -264,7 +269,7 @@ static void *load_thread(void *arg)
   my_free(arg);
   dump_attach_thd(thd);
   load_entries(load, thd);
-  /* Not complete; see run_daemon() */
+  /* The load is not complete; see run_daemon() */
   if (thd->killed)
     load->abort= true;
   dump_delete_thd(thd);
@@ -276,10 +281,10 @@ static void *load_thread(void *arg)
 
 
 /**
-  Start as many of these threads as possible.
+  Start as many threads as possible, up to a given number.
 
-  @param abort_arg  the threads end at once
-  @return true if no thread could be started
+  @param abort_arg  whether the threads must end at once
+  @return true if the function could start no thread
 */
 
 bool Load::start(const Dump *dump_arg, uint threads_arg, bool abort_arg)

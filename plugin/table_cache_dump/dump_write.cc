@@ -4,26 +4,26 @@
   @file
   Write and read the dump of the table cache.
 
-  Only the daemon thread does either.
+  Only the daemon thread writes and reads the file.
 
-  How it writes the dump:
+  It writes a dump in two steps:
 
-  1. It reads the definitions one at a time, each under its LOCK_table_share. It
-     locks nothing of the table cache, so a dump stops no other thread; see
-     tc_get_share_info(). It makes the text in memory.
-  2. When the walk is over, it writes the text to a temporary file, syncs the
-     file and then renames it. So the dump is complete, or is still the previous
-     one, whenever the server ends.
+  1. It reads the definitions one at a time, each under its LOCK_table_share,
+     and makes the text in memory. It locks nothing of the table cache, so a
+     dump stops no other thread; see tc_get_share_info().
+  2. After the walk, it writes the text to a temporary file, syncs that, and
+     renames it. So whenever the server ends, the file has either the complete
+     new dump or the previous one.
 
-  These tables are in the dump:
+  The dump has these tables:
 
-  1. tables of which an instance is open, or was used since their definition was
-     read;
-  2. tables that a load had yet to open when it was ended, with the numbers that
-     the file had, as if the load had been completed.
+  1. tables that have an open instance, or that a statement has used since the
+     server read their definition;
+  2. tables that a load has not reached, because it still runs or was aborted,
+     with the numbers of the loaded file, as if the load had completed.
 
-  These are not: tables that only scans have used (tc_is_scan()), views, tables
-  of INFORMATION_SCHEMA and PERFORMANCE_SCHEMA, and tables that are on other
+  It does not have tables that only scans have used (tc_is_scan()), views,
+  tables of INFORMATION_SCHEMA and PERFORMANCE_SCHEMA, and tables on other
   servers (is_elsewhere()).
 */
 
@@ -47,14 +47,15 @@ struct Collected
   MEM_ROOT root;                        /* holds the keys */
   DYNAMIC_ARRAY entries;
   ulonglong seconds_since_load;
-  /** For each table of the loaded dump: is it among the entries? */
+  /** For each table of the loaded dump: whether the walk has found it. */
   bool *found;
 };
 
 
 /**
-  If a table was loaded and no user has used it since: keep the numbers of the
-  file, and add the time that has gone by.
+  If a load has opened a table and no user has used it since, keep the numbers
+  of the loaded file, and add the time since the load to the seconds without
+  use.
 */
 
 static void keep_what_was_known(const Collected *all, const TC_share_info *info,
@@ -72,7 +73,7 @@ static void keep_what_was_known(const Collected *all, const TC_share_info *info,
 }
 
 
-/** Add the tables that a load has not reached. @return true if out of memory */
+/** Add the tables that the load has not reached. @return true: out of memory */
 
 static bool add_rest(Collected *all)
 {
@@ -91,18 +92,20 @@ static bool add_rest(Collected *all)
 
 
 /**
-  Would the server connect to another one to open this table?
+  Does the server connect to another one when it opens this table?
 
-  No flag of an engine says so, but each of these is a sign of it:
+  No flag of an engine tells that. The function returns true if
 
-  1. the table has a connection string (FEDERATED, FEDERATEDX, and some tables of
-     CONNECT and SPIDER);
-  2. its partitions may have one (all of SPIDER);
-  3. the table is in storage that replicas share (S3, with its default settings).
+  1. the table has a connection string (FEDERATED, FEDERATEDX, and some tables
+     of CONNECT and SPIDER);
+  2. its partitions may have one (all tables of SPIDER);
+  3. the table is in storage that replicas share (S3, with its default
+  settings).
 
-  A thread that opens a partitioned table lends the share the connection string
-  of one partition after the other, without a lock. So for a partitioned table
-  this function reads the definition, which does not change.
+  A thread that opens a partitioned table sets the share's connection string to
+  that of each partition in turn, without a lock. So for a partitioned table
+  this function reads the text of the partitions' definition, which does not
+  change.
 */
 
 static bool is_elsewhere(const TABLE_SHARE *share)
@@ -245,10 +248,11 @@ static const char *write_text(const char *path, const DYNAMIC_STRING *lines,
 /**
   Write the dump.
 
-  @param loaded       the dump that was loaded before
-  @param[out] tables  how many tables are in the new dump
+  @param loaded       the dump that the last load has read
+  @param[out] tables  number of tables in the new dump
 
-  @return NULL, or the step that failed; then the file is still the previous one
+  @return NULL, or the step that failed. After a failure the previous file is
+          still in place.
 */
 
 const char *dump_write(THD *thd, const Dump *loaded, ulong *tables)
@@ -280,12 +284,13 @@ const char *dump_write(THD *thd, const Dump *loaded, ulong *tables)
 
 
 /**
-  Create a file that says to the next start that this load has not completed.
+  Create a file that exists while a load at startup runs. If the server finds it
+  at the next startup, it knows that a load has ended the server.
 
-  This does not sync the file: if the machine goes down, no table has ended the
-  server.
+  The function does not sync the file: if the machine goes down, that was not
+  the fault of a table.
 
-  @return true if it is not possible; then errno is in my_errno
+  @return true if it cannot create the file; then errno is in my_errno
 */
 
 bool dump_create_loading_file()
@@ -325,9 +330,9 @@ static const uchar *entry_key(const void *arg, size_t *length, my_bool)
 /**
   Read the file.
 
-  @param[out] missing  there is no file
+  @param[out] missing  whether there is no file
 
-  @return NULL, or what is wrong; then the dump is empty
+  @return NULL, or what is wrong. After an error the dump is empty.
 */
 
 const char *Dump::read(bool *missing)
@@ -367,8 +372,8 @@ const char *Dump::read(bool *missing)
     error= "does not fit into memory";
   if (!error && n)
   {
-    my_hash_init(PSI_NOT_INSTRUMENTED, &by_key, &my_charset_bin, (ulong) n, 0, 0,
-                 entry_key, 0, 0);
+    my_hash_init(PSI_NOT_INSTRUMENTED, &by_key, &my_charset_bin, (ulong) n, 0,
+                 0, entry_key, 0, 0);
     for (size_t i= 0; i < n && !error; i++)
     {
       if (my_hash_insert(&by_key, (uchar*) (entries + i)))
@@ -379,14 +384,14 @@ const char *Dump::read(bool *missing)
   }
   if (error)
   {
-    n= 0;                               /* The hash is freed, or never was */
+    n= 0;                               /* So destroy() does not free the hash */
     destroy();
   }
   return error;
 }
 
 
-/** @return the entry that was read for this table, or NULL */
+/** @return the entry of this table, or NULL */
 
 const Dump_entry *Dump::find(const uchar *key, uint length) const
 {
@@ -397,7 +402,7 @@ const Dump_entry *Dump::find(const uchar *key, uint length) const
 }
 
 
-/** Forget the tables that have not been loaded: there is no room for them. */
+/** Forget the tables that the load has not reached: the caches are full. */
 
 void Dump::forget_rest()
 {

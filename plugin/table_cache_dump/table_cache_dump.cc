@@ -2,34 +2,32 @@
 
 /**
   @file
-  A restarted server has its working set again. It dumps to a file which tables
-  are open, and it loads the dump: it opens these tables.
+  A restarted server gets its working set back: it dumps the names of its open
+  tables to a file, and later loads the dump, that is, opens these tables.
 
   1. It dumps at shutdown, every few minutes, and on demand.
   2. It loads when it has started, and on demand.
 
-  The library has two plugins, so that users know the names of their variables
-  from InnoDB's buffer pool: table_cache_dump_* and table_cache_load_*. The
+  The library has two plugins because their variables have the names that users
+  know from InnoDB's buffer pool: table_cache_dump_* and table_cache_load_*. The
   plugins share a daemon thread, which runs while one of them is installed.
 
-  Threads
-  -------
-  Only the daemon thread writes and reads the file (dump_write.cc), starts and
-  joins the threads that load (dump_load.cc), and owns the data of both. Users
-  only leave a request. All these threads have a THD, so the server waits for
-  them when it shuts down. It kills them first, before it closes any table, and
-  then the daemon thread writes the last dump. This dump also has the tables that
-  a load has not reached.
+  Threads ------- Only the daemon thread writes and reads the file
+  (dump_write.cc), starts and joins the threads that load (dump_load.cc), and
+  owns the data of both. Users only leave a request. All these threads have a
+  THD. So the shutdown kills them before it closes any table, and waits for
+  them. When the daemon thread notices the shutdown, it writes the last dump,
+  which also has the tables that a load has not reached.
 
-  If a load at startup ends the server, the next start does not try it again:
+  If a load at startup ends the server, the next startup does not try it again:
   the file table_cache.loading exists while the load runs.
 
   Locks
   -----
   1. A thread holds 'plugins_mutex' while it initializes or deinitializes one of
-     the plugins, and so starts or stops the daemon thread. The server serializes
-     neither an INSTALL with an UNINSTALL that was waiting for the plugin to be
-     unused, nor two of these. This mutex comes before all others.
+     the plugins, and so starts or stops the daemon thread. The server lets two
+     UNINSTALLs, or an INSTALL and an UNINSTALL, run at once if an UNINSTALL had
+     to wait until the plugin was unused. This mutex comes before all others.
   2. 'mutex' protects the requests and the texts of the status variables. It is
      the innermost lock: a thread that holds it locks, opens and allocates
      nothing. A thread that takes it may hold LOCK_global_system_variables.
@@ -49,7 +47,7 @@ static mysql_cond_t cond;
 /* Protected by mutex */
 static uint requests;
 static bool stop;
-/* A load begins, or runs; its threads have been started; the load must end */
+/* A load is about to begin or runs; its threads run; the load must end */
 static bool loading, load_runs, abort_load;
 static char dump_text[256], load_text[256];
 
@@ -59,26 +57,28 @@ static std::atomic<uint> plugins;
 /* Protected by plugins_mutex */
 static pthread_t daemon_id;
 /*
-  Without the daemon thread, 'mutex' and the data that it protects do not exist:
-  with --bootstrap, for example. Written under plugins_mutex. It does not change
-  while one of the plugins is used.
+  While this is FALSE, with --bootstrap for example, 'mutex' and the data that
+  it protects do not exist. Written under plugins_mutex. It does not change
+  while a user uses one of the plugins.
 */
 static std::atomic<bool> daemon_runs;
 
-/* Of the daemon thread. Others look at the load while 'load_runs' is set */
+/*
+  The daemon thread's. Others read the load with 'mutex', if load_runs is set
+*/
 static Dump dump;
 static Load load;
 
-static my_bool dump_at_shutdown, dump_now, load_at_startup, load_now, load_abort;
-static uint dump_interval, load_threads;
+static my_bool dump_at_shutdown, dump_now, load_at_startup, load_now,
+load_abort; static uint dump_interval, load_threads;
 
 
 /* ------------------------------------------------------------------ texts */
 
 /** Set the text of a status variable, and write it to the error log. */
 
-static void tell(char *text, bool to_log, bool is_error, const char *format, ...)
-{
+static void tell(char *text, bool to_log, bool is_error, const char *format,
+...) {
   char buff[sizeof(dump_text)];
   va_list args;
   va_start(args, format);
@@ -146,14 +146,16 @@ static void do_dump(THD *thd, const char *why, bool to_log)
   {
     tell(dump_text, to_log, false, "dumped %lu tables to '%s'", tables,
          dump_file_name);
-    /* If a load ended the server and left its file, that was about another dump. */
+    /*
+      If a load has ended the server and left its file: that was another dump.
+    */
     if (!load_runs)
       dump_remove_loading_file();
   }
 }
 
 
-/** @param another  another load has been requested, and begins now */
+/** @param another  whether another load begins now, at a user's request */
 
 static void no_load_any_more(bool another)
 {
@@ -176,7 +178,7 @@ static bool must_end()
 /**
   Read the file, and start to load.
 
-  @return true if it was not possible
+  @return true if it could not start
 */
 
 static bool start_load(bool at_startup)
@@ -217,9 +219,9 @@ static bool start_load(bool at_startup)
   const bool ends= abort_load;
   mysql_mutex_unlock(&mutex);
   /*
-    With more than half of the CPUs a load would disturb the users. On two CPUs,
-    four threads multiplied the 99th percentile of the users' latency by 6.6, and
-    one thread by 3.7.
+    Use at most half of the CPUs, or the load would disturb the users. On two
+    CPUs, four threads multiplied the 99th percentile of the users' latency by
+    6.6, and one thread by 3.7.
   */
   const uint at_most= MY_MAX(my_getncpus() / 2, 1);
   if (load.start(&dump, MY_MIN(MY_MIN(load_threads, at_most),
@@ -243,7 +245,7 @@ static void begin_load(bool at_startup)
 }
 
 
-/** End a load: its threads have ended, or must end now. */
+/** End a load. @param now  whether threads still run: tell them to end */
 
 static void end_load(bool now, bool another)
 {
@@ -269,9 +271,9 @@ static void end_load(bool now, bool another)
 
 
 /**
-  Wait for a request, or for the time to dump or to look again.
+  Wait for a request, for the end of a load, or for a timeout.
 
-  @param seconds  not longer than this
+  @param seconds  timeout
   @return the requests. A load among them counts as begun from now on: a user
           who aborts a load aborts this one.
 */
@@ -362,7 +364,7 @@ static void run_daemon(THD *thd)
            "not dumped, as '%s' has not been loaded yet", dump_file_name);
     else
     {
-      /* The shutdown has killed this thread, to wake it up. */
+      /* The shutdown has killed this thread to wake it up. */
       thd->reset_killed();
       do_dump(thd, "at shutdown", true);
     }
@@ -382,7 +384,9 @@ static void *daemon_thread(void *arg)
 }
 
 
-/* A thread that loads has ended, and has counted down Load::running itself. */
+/*
+  A thread that loads calls this when it ends, with Load::running decremented.
+*/
 
 void dump_load_thread_ends()
 {
@@ -418,7 +422,7 @@ static void request(uint what)
     return;
   mysql_mutex_lock(&mutex);
   requests|= what;
-  /* So the user does not take the text of an earlier dump or load for this one. */
+  /* So a user does not mistake the text of an earlier dump or load for this. */
   if (what & DUMP)
     strmov(dump_text, "requested");
   if ((what & LOAD) && !loading)
@@ -428,15 +432,15 @@ static void request(uint what)
 }
 
 
-static void set_dump_now(MYSQL_THD, st_mysql_sys_var *, void *, const void *value)
-{
+static void set_dump_now(MYSQL_THD, st_mysql_sys_var *, void *, const void
+*value) {
   if (*static_cast<const my_bool*>(value))
     request(DUMP);
 }
 
 
-static void set_load_now(MYSQL_THD, st_mysql_sys_var *, void *, const void *value)
-{
+static void set_load_now(MYSQL_THD, st_mysql_sys_var *, void *, const void
+*value) {
   if (*static_cast<const my_bool*>(value))
     request(LOAD);
 }
@@ -488,7 +492,7 @@ static int stop_daemon()
 #endif
 
 
-/** The first of the two plugins starts the thread. */
+/** Initialize a plugin. The first of the two starts the daemon thread. */
 
 static int init_plugin(uint which)
 {
@@ -519,7 +523,7 @@ static int init_plugin(uint which)
 }
 
 
-/** The last of the two plugins stops it. */
+/** Deinitialize a plugin. The last of the two stops the daemon thread. */
 
 static int deinit_plugin(uint which)
 {
@@ -530,7 +534,7 @@ static int deinit_plugin(uint which)
     return stop_daemon();
   if (which == LOAD)
   {
-    /* A load that runs ends soon. The code stays: the other plugin is installed. */
+    /* A load ends soon. Its code stays: the other plugin is installed. */
     mysql_mutex_lock(&mutex);
     requests&= ~(LOAD | LOAD_WHEN_STARTED);
     abort_load= loading;

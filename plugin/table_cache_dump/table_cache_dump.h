@@ -16,7 +16,7 @@
 #include "sql_base.h"
 #include "dump_file.h"
 
-/** The file, in the data directory, and its name while it is written. */
+/** Name of the file in the data directory, and while a thread writes it. */
 static const char dump_file_name[]= "table_cache.dump";
 static const char dump_temporary_name[]= "table_cache.dump.tmp";
 /** This file exists while the server loads the tables at startup. */
@@ -24,7 +24,8 @@ static const char dump_loading_name[]= "table_cache.loading";
 
 
 /**
-  A text that was read, and its tables. Until destroy(), only 'reached' changes.
+  The text of a dump file, and its tables. Between read() and destroy(), only
+  'reached' changes.
 */
 
 struct Dump
@@ -33,11 +34,11 @@ struct Dump
   Dump_entry *entries;
   size_t n;
   HASH by_key;
-  /** When the text was read, in microseconds. */
+  /** Time at which the thread read the text, in microseconds. */
   ulonglong read_at;
   /**
-    For each entry: is there no more need to load it? The thread that loads the
-    entry sets this when it has opened or skipped the table.
+    For each entry: TRUE if no thread need load it any more. The thread that
+    loads the entry sets this when it has opened or skipped the table.
   */
   std::atomic<bool> *reached;
 
@@ -55,10 +56,11 @@ void dump_remove_loading_file();
 
 
 /**
-  A run of the threads that load.
+  One load of a dump by several threads.
 
-  The daemon thread starts and joins them, and owns this object. Each thread takes
-  the next entry by an atomic addition, so only one of them loads an entry.
+  The daemon thread starts and joins the threads that load, and owns this
+  object. Each of them takes the next entry by an atomic addition, so only one
+  thread loads an entry.
 */
 
 struct Load
@@ -66,21 +68,21 @@ struct Load
   static constexpr uint MAX_THREADS= 32;
 
   const Dump *dump;
-  /** The next entry; how many have been opened, and how many could not be. */
+  /** Next entry to load; number of opened entries; number of skipped ones. */
   std::atomic<size_t> next, opened, skipped;
-  /** Instances that the threads are about to open. */
+  /** Number of instances that the threads are about to open. */
   std::atomic<ulong> reserved;
-  /** End before all is loaded; the caches were full; threads that run. */
+  /** The threads must end early; the caches are full; number of threads. */
   std::atomic<bool> abort, full;
   std::atomic<uint> running;
-  /** Threads to be joined, and how many there were to be. */
+  /** Number of threads to join; number of threads that start() wanted. */
   uint threads, wanted;
   pthread_t ids[MAX_THREADS];
   ulonglong begin;
 
   bool start(const Dump *dump, uint threads, bool abort);
   void join();
-  /** No entry is left that could be loaded. */
+  /** @return whether no entry is left that a thread could load */
   bool complete() const { return full || opened + skipped == dump->n; }
   uint reserve(uint tables);
 };

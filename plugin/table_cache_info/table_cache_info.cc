@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 
 /**
-  @file
-  INFORMATION_SCHEMA.TABLE_CACHE: what the table cache holds, and how well.
+  @file INFORMATION_SCHEMA.TABLE_CACHE shows the contents of the table cache,
+  with hits and misses.
 
-  The table has one row for each cached definition of a table or view that the
-  user may select from, or from some column of it. A query
+  The table has one row for each cached definition of a table or view from which
+  the user may select at least one column. A query works in two steps:
 
-  1. collects the rows while it walks over the definitions. It reads the numbers
+  1. It walks over the definitions and collects the rows. It reads the numbers
      of a row under the lock of its definition, shard by shard.
-  2. stores the rows when the walk is over, because the temporary table may go to
-     disk, and no thread can free the definition that the walk has just come to.
+  2. After the walk it stores the rows. The walk pins the definition that it is
+     at, so no thread can free that one; and to store a row may take long,
+     because the temporary table may go to disk.
 
-  So a query that reads all rows never stops the server. The rows are not of the
-  same moment.
+  So a query that reads all rows never stops the server. Its rows do not show
+  the same moment.
 */
 
 #define MYSQL_SERVER 1
@@ -41,9 +42,9 @@ static ST_FIELD_INFO table_cache_fields[]=
   Column("OPEN_TABLES",   ULong(10),    NOT_NULL),      // IN_USE + FREE
   Column("IN_USE",        ULong(10),    NOT_NULL),
   Column("FREE",          ULong(10),    NOT_NULL),
-  Column("HITS",          ULonglong(20), NOT_NULL),     // found open and free
-  Column("MISSES",        ULonglong(20), NOT_NULL),     // had to be opened
-  Column("EVICTIONS",     ULonglong(20), NOT_NULL),     // made room for others
+  Column("HITS",          ULonglong(20), NOT_NULL),     // found a free TABLE
+  Column("MISSES",        ULonglong(20), NOT_NULL),     // opened a TABLE
+  Column("EVICTIONS",     ULonglong(20), NOT_NULL),     // TABLEs evicted
   Column("IDLE_SECONDS",  ULonglong(20), NULLABLE),     // NULL: never used
   Column("SCAN_OPENS",    ULonglong(20), NOT_NULL),     // of MISSES, by scans
   CEnd()
@@ -95,7 +96,7 @@ static my_bool collect_row(void *arg, void *fill_arg)
   TABLE_SHARE *share= element->share;
   if (!share)
   {
-    /* Another thread is opening the share, or it has just gone. */
+    /* Another thread is opening the share, or has just freed it. */
     mysql_mutex_unlock(&element->LOCK_table_share);
     return FALSE;
   }
@@ -190,7 +191,10 @@ static int fill_table(THD *thd, TABLE_LIST *tables, COND *)
   Fill fill;
   fill.thd= thd;
   fill.rows= NULL;
-  /* Not the statement's root: a subquery may run this for each outer row. */
+  /*
+    Use a root of its own, not the statement's: a subquery may call this
+    function for each outer row.
+  */
   init_alloc_root(PSI_INSTRUMENT_ME, &fill.root, 16384, 0,
                   MYF(MY_THREAD_SPECIFIC));
   int res= fill_rows(thd, tables->table, &fill);
