@@ -35,27 +35,6 @@ static constexpr int32 PACK_TABLE_QUERIES= 1000;
 static constexpr size_t PACK_LENGTH= 1 << 20;
 
 
-#if MYSQL_VERSION_ID >= 110800
-/**
-  Whether two nodes of one query are neighbours in the list of a table's
-  queries: the query names the table more than once.
-
-  move_by_type() of MariaDB 11.8.6 loses such neighbours if it moves the query
-  by less than their distance (MDEV-25365, which 10.11.18 fixes).
-*/
-
-static bool has_own_neighbours(Query_cache_block *query_block)
-{
-  const Query_cache_block_table *first= query_block->table(0);
-  const Query_cache_block_table *end= query_block->table(query_block->n_tables);
-  for (const Query_cache_block_table *node= first; node < end; node++)
-    if (node->next >= first && node->next < end)
-      return true;
-  return false;
-}
-#endif
-
-
 /**
   Whether the defragmentation has to leave a block where it is.
 
@@ -77,10 +56,6 @@ bool Query_cache::is_pinned(Query_cache_block *block)
     return !block->table()->is_hashed() || !is_live(block->table()) ||
       block->table()->m_cached_query_count > PACK_TABLE_QUERIES;
   case Query_cache_block::QUERY:
-#if MYSQL_VERSION_ID >= 110800
-    if (has_own_neighbours(block))
-      return true;
-#endif
     break;
   default:
     if (block->length > PACK_LENGTH)

@@ -25,6 +25,8 @@ LICENSE = overlay.LICENSE
 OWNERS = (
     (r"mysql-test/suite/table_cache/[rt]/qc_innodb_",
      {"query-cache-read-view"}),
+    (r"mysql-test/suite/table_cache/[rt]/qc_table_named_often_",
+     {"query-cache-own-nodes"}),
     (r"mysql-test/suite/table_cache/([rt]|include)/qc_", {"query-cache"}),
     (r"mysql-test/suite/table_cache/([rt]|include)/tc_", {"table-cache"}),
     (r"mysql-test/suite/table_cache/[rt]/stat_tables_", {"empty-statistics"}),
@@ -77,7 +79,7 @@ OWNERS = (
 )
 # And which topics may edit a file of MariaDB's
 EDITORS = {
-    "sql/sql_cache.cc": {"query-cache"},
+    "sql/sql_cache.cc": {"query-cache", "query-cache-own-nodes"},
     "sql/sql_cache.h": {"query-cache"},
     "storage/innobase/sync/srw_lock.cc": {"innodb-latch-wakeups"},
     "storage/innobase/trx/trx0trx.cc": {"query-cache-read-view"},
@@ -91,7 +93,8 @@ EDITORS = {
 }
 # MariaDB's own errors and weaknesses, each without anything before it
 ALONE = ("innodb-latch-wakeups", "s3-alter", "aria-checkpoint-no-memory",
-         "query-cache-read-view", "innodb-compressed-assertion",
+         "query-cache-read-view", "query-cache-own-nodes",
+         "innodb-compressed-assertion",
          "innodb-removed-pages", "lf-alloc-pins", "debian-debug-builds",
          "mtr-open-files-limit", "innodb-no-descriptor",
          "innodb-checkpoint-lsn", "innodb-write-during-fsync",
