@@ -45,6 +45,7 @@ OWNERS = (
     (r"mysql-test/suite/table_cache/[rt]/innodb_drop_",
      {"innodb-drop-without-latch"}),
     (r"mysql-test/suite/table_cache/[rt]/ddl_log_", {"ddl-log-syncs"}),
+    (r"mysql-test/suite/table_cache/[rt]/innodb_batch_", {"innodb-drop-batch"}),
     (r"mysql-test/suite/table_cache/[rt]/innodb_load_without_descriptor",
      {"innodb-first-touch-descriptor"}),
     (r"mysql-test/suite/table_cache/[rt]/aria_|sync_on_close",

@@ -12,8 +12,10 @@ statements that load a table wait for a write to the disk, once for each file.
 
 Here trx_t::commit() only notes the tablespaces.  When the thread has released all
 latches, run() deletes the files, those of all tables of the transaction together.
-A caller of trx_t::commit() that has no fil_deletion_t holds dict_sys.latch meanwhile, but
-no other latch.
+DROP TABLE of several tables and DROP DATABASE drop each table in a transaction of its own;
+they delete up to MAX_PENDING files together, and the rest before the statement goes on to the
+binary log.  A caller of trx_t::commit() that has no fil_deletion_t holds dict_sys.latch
+meanwhile, but no other latch.
 
 What run() does
 ===============
@@ -40,9 +42,14 @@ The log is written in this order: the commit of the transaction that dropped the
 then FILE_DELETE.  With both go the undo log records, from which purge removes the rows of
 SYS_INDEXES.
 
-Commit not durable.  The recovery rolls back.  The table is there, and its pages are: none
-of them has been discarded, because 3 comes after the log is durable, and a page that was
-written before has its log records in front.
+Commit not durable.  The recovery rolls back.  The table is there, and so are its pages:
+run() discards them in step 3, when the log is durable, and whatever page was written before
+has its log records in front of it.
+Within a statement that drops several tables, the .frm file may be gone by then.  The DDL log
+has had the table since before it was dropped, so its recovery drops it again.  That could be
+refused if a FOREIGN KEY refers to the table, it would not find the partitions of a table, and
+CREATE OR REPLACE TABLE notes in the DDL log that the table is gone: in these cases the commit
+is made durable first.
 
 Commit durable, file there (the server was killed before 5).  No table refers to the file.
 Whether the log still has FILE_DELETE behind its checkpoint makes no difference: a
@@ -50,8 +57,8 @@ checkpoint may have passed it.  If a page was changed after FILE_DELETE, and the
 has passed FILE_DELETE, then the log has a FILE_MODIFY record and the file exists, so the
 recovery applies the records for nothing.  When the server has started, dict_open_dropped()
 opens the files of the delete-marked rows in SYS_TABLES, and purge deletes them in
-fil_delete_tablespace(), as soon as it reaches the history of this transaction.  It cannot
-have reached it before: see below.
+fil_delete_tablespace(), as soon as it reaches the history of this transaction.  It has not
+removed those rows before the file was deleted: see below.
 
 Commit durable, file not there.  Either the log has FILE_DELETE behind its checkpoint, so
 the recovery ignores what is there for the tablespace, or nothing about the tablespace is
@@ -64,11 +71,14 @@ Purge
 
 Purge, too, deletes the tablespace of a dropped table, when it removes the row for the
 clustered index from SYS_INDEXES.  In MariaDB it waits for dict_sys.latch before, so it
-finds the tablespace deleted.  Here it would find it with STOPPING_READS, and wait for it
-while it holds the latch of a page of SYS_INDEXES.  If it did not wait, it would remove the
-row, and after a crash nobody would delete the file.  So it waits in wait_for() before it
-latches the page.  The thread that executes run() waits for nothing that purge has: the
-references in 3 are held across one access to a page, or one I/O.
+finds the tablespace deleted.  Here it would delete the file, or wait for the thread that does,
+while it holds the latch of a page of SYS_INDEXES.  And it would have removed the row of
+SYS_TABLES, with the name of the file: after a crash nobody would find the file.
+
+So before_purge() comes before it removes a row of either table, when it has no latch.  It
+deletes the file unless run() is doing so; then it waits.  run() waits for nothing that purge
+has: the references in 3 are held across one access to a page, or one I/O.  And a statement
+that has files left to delete may wait for purge.
 
 Another thread cannot create a table of the same name meanwhile: the DDL operation has not
 released its metadata lock, and a file that belongs to a FULLTEXT INDEX, or to a table that is
@@ -77,12 +87,12 @@ being rebuilt, has the identifier of the table in its name.
 Order of locks
 ==============
 
-The mutex below, then nothing.  run() acquires fil_system.mutex and log_sys.latch, not both
-at once.
+A thread that holds the mutex below acquires nothing else.  run() acquires
+fil_system.mutex and log_sys.latch, not both at once.
 *******************************************************/
 
 #include "fil0delete.h"
-#include "dict0mem.h"
+#include "dict0dict.h"
 #include "fil0crypt.h"
 #include "log.h"
 #include "log0log.h"
@@ -98,6 +108,7 @@ at once.
 # define MTR_WITHOUT_TRX {nullptr}
 # define LOG_LATCH_CALL SRW_LOCK_CALL
 #endif
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -108,10 +119,13 @@ namespace
 
 /** How many FILE_DELETE records a thread writes at once, under log_sys.latch */
 constexpr size_t MAX_RECORDS= 64;
+/** How many files the operations of a statement leave before they are deleted. An fsync
+of the log for so many costs little. */
+constexpr size_t MAX_PENDING= 64;
 
-/** protects first, and fil_deletion_t::tables and next of the list */
+/** protects first, and fil_deletion_t::tables and next */
 std::mutex deletions_mutex;
-/** woken up when an object leaves the list */
+/** woken up when tables have left an object */
 std::condition_variable deletion_ended;
 /** the objects that have tables */
 fil_deletion_t *first;
@@ -121,31 +135,93 @@ std::atomic<bool> any{false};
 
 } // namespace
 
+thread_local fil_deletion_t *fil_deletion_t::current;
+
+/** Enter the list. The caller holds the mutex, and is about to add the first table. */
 void fil_deletion_t::enter() noexcept
 {
-  std::lock_guard<std::mutex> guard(deletions_mutex);
+  ut_ad(tables.empty());
   next= first;
   first= this;
   any.store(true, std::memory_order_relaxed);
 }
 
+/** Leave the list. The caller holds the mutex, and has removed the last table. */
 void fil_deletion_t::leave() noexcept
 {
-  if (tables.empty())
-    return;
-  {
-    std::lock_guard<std::mutex> guard(deletions_mutex);
-    fil_deletion_t **prev= &first;
-    while (*prev != this)
-      prev= &(*prev)->next;
-    *prev= next;
-    any.store(first, std::memory_order_relaxed);
-    tables.clear();
-  }
-  deletion_ended.notify_all();
+  ut_ad(tables.empty());
+  fil_deletion_t **prev= &first;
+  while (*prev != this)
+    prev= &(*prev)->next;
+  *prev= next;
+  any.store(first, std::memory_order_relaxed);
 }
 
-thread_local fil_deletion_t *fil_deletion_t::current;
+void fil_deletion_t::add(table_id_t table, uint32_t space) noexcept
+{
+  added= true;
+  std::lock_guard<std::mutex> guard(deletions_mutex);
+  if (tables.empty())
+    enter();
+  tables.push_back({table, space, false});
+}
+
+/** Take over the tables of another object of this thread. */
+void fil_deletion_t::take(fil_deletion_t *other) noexcept
+{
+  if (!other->added)
+    return;
+  other->added= false;
+  added= true;
+  std::lock_guard<std::mutex> guard(deletions_mutex);
+  if (other->tables.empty())
+    return;
+  if (tables.empty())
+    enter();
+  tables.insert(tables.end(), other->tables.begin(), other->tables.end());
+  other->tables.clear();
+  other->leave();
+}
+
+size_t fil_deletion_t::size() const noexcept
+{
+  std::lock_guard<std::mutex> guard(deletions_mutex);
+  return tables.size();
+}
+
+void fil_deletion_t::run_with_statement(lsn_t lsn, bool wait) noexcept
+{
+  ut_ad(current == this);
+  if (!outer || !outer->of_statement)
+  {
+    run();
+    log_write_up_to(lsn, true);
+    return;
+  }
+  outer->take(this);
+  if (lsn > outer->commit_lsn)
+    outer->commit_lsn= lsn;
+  if (outer->size() >= MAX_PENDING)
+    outer->run();
+  if (wait)
+    log_write_up_to(lsn, true);
+}
+
+void fil_deletion_t::begin_statement()
+{
+  if (!current)
+    new fil_deletion_t(true);
+}
+
+void fil_deletion_t::end_statement()
+{
+  if (!current || !current->of_statement)
+    return;
+  current->run();
+  if (const lsn_t lsn= current->commit_lsn)
+    log_write_up_to(lsn, true);
+  delete current;
+}
 
 void fil_deletion_t::for_commit::add(table_id_t id, const fil_space_t *space)
   noexcept
@@ -164,36 +240,69 @@ void fil_deletion_t::for_commit::end_of_commit() noexcept
   /* Purge waits for dict_sys.latch */
   fil_deletion_t deletion;
   for (const uint32_t id : spaces)
-    deletion.add(id);
+    deletion.add(0, id);
 }
 
-void fil_deletion_t::add(table_id_t id, uint32_t space_id) noexcept
+/** Find a table. The caller holds the mutex.
+@param id     table identifier
+@param owner  the object that the table is in
+@return the table
+@retval nullptr if it is in none */
+fil_deletion_t::dropped *fil_deletion_t::find(table_id_t id,
+                                              fil_deletion_t **owner) noexcept
 {
-  spaces.push_back(space_id);
-  if (tables.empty())
-  {
-    tables.push_back(id);
-    enter();
-  }
-  else
-  {
-    std::lock_guard<std::mutex> guard(deletions_mutex);
-    tables.push_back(id);
-  }
+  for (*owner= first; *owner; *owner= (*owner)->next)
+    for (dropped &d : (*owner)->tables)
+      if (d.table == id)
+        return &d;
+  return nullptr;
 }
 
-void fil_deletion_t::wait_for(table_id_t id) noexcept
+void fil_deletion_t::see_commits() noexcept
+{
+  dict_sys.freeze(SRW_LOCK_CALL);
+  dict_sys.unfreeze();
+}
+
+bool fil_deletion_t::is_pending(table_id_t id) noexcept
+{
+  if (!any.load(std::memory_order_relaxed))
+    return false;
+  fil_deletion_t *owner;
+  std::lock_guard<std::mutex> guard(deletions_mutex);
+  return find(id, &owner);
+}
+
+void fil_deletion_t::before_purge(table_id_t id) noexcept
 {
   if (!any.load(std::memory_order_relaxed))
     return;
   std::unique_lock<std::mutex> lock(deletions_mutex);
-  deletion_ended.wait(lock, [id]()
+  fil_deletion_t *owner;
+  while (dropped *d= find(id, &owner))
   {
-    for (const fil_deletion_t *d= first; d; d= d->next)
-      if (std::find(d->tables.begin(), d->tables.end(), id) != d->tables.end())
-        return false;
-    return true;
-  });
+    if (d->running)
+    {
+      deletion_ended.wait(lock);
+      continue;
+    }
+    d->running= true;
+    const uint32_t space= d->space;
+    lock.unlock();
+    const pfs_os_file_t handle= fil_delete_tablespace(space);
+    if (handle != OS_FILE_CLOSED)
+      os_file_close(handle);
+    lock.lock();
+    /* The table may have moved, to the object of the statement */
+    d= find(id, &owner);
+    ut_ad(d);
+    ut_ad(d->running);
+    owner->tables.erase(owner->tables.begin() + (d - owner->tables.data()));
+    if (owner->tables.empty())
+      owner->leave();
+    deletion_ended.notify_all();
+    return;
+  }
 }
 
 /** Keep other threads from acquiring a reference to a tablespace.
@@ -315,11 +424,28 @@ pfs_os_file_t fil_deletion_t::free(fil_space_t *space) noexcept
 
 void fil_deletion_t::run() noexcept
 {
-  if (spaces.empty())
+  if (!added)
     return;
+  added= false;
+  std::vector<uint32_t> spaces;
 
   DEBUG_SYNC_C("fil_deletion_begins");
-  DBUG_EXECUTE_IF("fil_deletion_crash_before_log", DBUG_SUICIDE(););
+  DBUG_EXECUTE_IF("fil_deletion_crash_before_log",
+                  if (size()) DBUG_SUICIDE(););
+
+  {
+    std::lock_guard<std::mutex> guard(deletions_mutex);
+    for (dropped &d : tables)
+    {
+      if (d.running)
+        /* Purge is deleting this one */
+        continue;
+      d.running= true;
+      spaces.push_back(d.space);
+    }
+  }
+
+  DEBUG_SYNC_C("fil_deletion_runs");
 
   std::vector<fil_space_t*> stopped, changed;
   for (const uint32_t id : spaces)
@@ -334,7 +460,8 @@ void fil_deletion_t::run() noexcept
     }
 
   log(stopped);
-  DBUG_EXECUTE_IF("fil_deletion_crash_after_log", DBUG_SUICIDE(););
+  DBUG_EXECUTE_IF("fil_deletion_crash_after_log",
+                  if (!spaces.empty()) DBUG_SUICIDE(););
 
   for (fil_space_t *space : stopped)
     end_io(space);
@@ -356,12 +483,28 @@ void fil_deletion_t::run() noexcept
       handles.push_back(handle);
   }
 
-  leave();
+  {
+    std::unique_lock<std::mutex> lock(deletions_mutex);
+    if (!spaces.empty())
+    {
+      tables.erase(std::remove_if(tables.begin(), tables.end(),
+                                  [&spaces](const dropped &d)
+                                  {
+                                    return std::find(spaces.begin(), spaces.end(),
+                                                     d.space) != spaces.end();
+                                  }), tables.end());
+      if (tables.empty())
+        leave();
+      deletion_ended.notify_all();
+    }
+    /* Purge is deleting what is left */
+    while (!tables.empty())
+      deletion_ended.wait(lock);
+  }
 #if MYSQL_VERSION_ID < 110800
   for (const uint32_t id : spaces)
     ibuf_delete_for_discarded_space(id);
 #endif
-  spaces.clear();
   for (pfs_os_file_t handle : handles)
     os_file_close(handle);
 }

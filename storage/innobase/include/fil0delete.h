@@ -12,52 +12,94 @@ fil/fil0delete.cc describes how.
 #include "fil0fil.h"
 #include <vector>
 
-/** The files that remain to be deleted after a transaction has dropped tables.
-The object is on the stack of the thread that executes the DDL operation; while it exists,
-trx_t::commit() in that thread adds what it drops, and leaves the rest to run().  Other
-threads access only tables and next, which are protected by a mutex in
-fil0delete.cc. */
+/** The files that remain to be deleted after a thread has dropped tables.
+While an object exists, trx_t::commit() in the thread that created it adds what it drops, and
+leaves the rest to run(). The object of a DDL operation is on its stack. The object of a
+statement that drops several tables takes over what the operations have added. */
 class fil_deletion_t
 {
-  /** the innermost object on the stack of this thread */
+  /** a table whose file has not been deleted yet */
+  struct dropped
+  {
+    /** table identifier, or 0 if it is not known */
+    table_id_t table;
+    /** tablespace identifier */
+    uint32_t space;
+    /** whether a thread is deleting the file */
+    bool running;
+  };
+
+  /** the innermost object of this thread */
   static thread_local fil_deletion_t *current;
   /** the one that was current before */
   fil_deletion_t *const outer;
-  /** tablespaces to delete */
-  std::vector<uint32_t> spaces;
-  /** identifiers of their tables, for which purge waits */
-  std::vector<table_id_t> tables;
-  /** the next object of which tables is not empty */
+  /** whether this is the object of a statement */
+  const bool of_statement;
+  /** the log must be durable up to here before the statement ends: the commits for
+  which take() has not waited. Only the owner accesses this. */
+  lsn_t commit_lsn= 0;
+  /** whether a table was added since the last run(). Only the owner accesses this. */
+  bool added= false;
+  /** Purge accesses this, too; protected by a mutex in fil0delete.cc */
+  std::vector<dropped> tables;
+  /** the next object of which tables is not empty; protected by the same mutex */
   fil_deletion_t *next= nullptr;
 
+  explicit fil_deletion_t(bool of_statement) noexcept :
+    outer(current), of_statement(of_statement) { current= this; }
+
 public:
-  fil_deletion_t() noexcept : outer(current) { current= this; }
+  fil_deletion_t() noexcept : fil_deletion_t(false) {}
   fil_deletion_t(const fil_deletion_t&)= delete;
   fil_deletion_t &operator=(const fil_deletion_t&)= delete;
   /** An error path has not called run() */
-  ~fil_deletion_t() { run(); current= outer; }
+  ~fil_deletion_t()
+  { run(); ut_ad(current == this); current= outer; }
 
   class for_commit;
 
   /** Delete the files. The caller must hold no latch. The log is durable up to the
-  commit of the transaction, if there was any file to delete. */
+  commit of the transactions. */
   void run() noexcept;
 
   /** run() of the current object */
   static void run_current() noexcept
   { ut_ad(current); if (current) current->run(); }
 
-  /** Add a tablespace of which the table is not known.
-  @param id  tablespace identifier */
-  void add(uint32_t id) noexcept { spaces.push_back(id); }
+  /** Leave the files to the statement, or delete them if there is none that drops
+  several tables.
+  @param lsn   the commit of the transaction
+  @param wait  whether the commit must be durable now */
+  void run_with_statement(lsn_t lsn, bool wait) noexcept;
 
-  /** Wait while a thread is about to delete the file of a dropped table. The caller
-  holds no latch, and has held dict_sys.latch after the transaction was committed.
+  /** The statement of this thread begins to drop tables. */
+  static void begin_statement();
+  /** The statement has dropped its tables. When this returns, all is durable. */
+  static void end_statement();
+
+  /** Add a tablespace.
+  @param table  table identifier, or 0 if it is not known
+  @param space  tablespace identifier */
+  void add(table_id_t table, uint32_t space) noexcept;
+
+  /** Wait for the threads that hold dict_sys.latch exclusively. The caller holds no
+  latch. */
+  static void see_commits() noexcept;
+  /** @return whether the file of a dropped table has not been deleted yet.
+  The caller has executed see_commits() after the transaction was committed. */
+  static bool is_pending(table_id_t id) noexcept;
+  /** Before purge removes a record of a dropped table from the dictionary, delete the file, or
+  wait for the thread that is doing so. The caller holds no latch, and has held dict_sys.latch
+  after the transaction was committed.
   @param id  table identifier */
-  static void wait_for(table_id_t id) noexcept;
+  static void before_purge(table_id_t id) noexcept;
 
 private:
-  void add(table_id_t id, uint32_t space_id) noexcept;
+  static dropped *find(table_id_t id, fil_deletion_t **owner) noexcept;
+  void enter() noexcept;
+  void leave() noexcept;
+  void take(fil_deletion_t *other) noexcept;
+  size_t size() const noexcept;
   static fil_space_t *begin(uint32_t id) noexcept;
   static void log(const std::vector<fil_space_t*> &spaces) noexcept;
   static void end_io(fil_space_t *space) noexcept;
@@ -65,8 +107,6 @@ private:
   static void unlink(fil_space_t *space) noexcept;
   static pfs_os_file_t free(fil_space_t *space) noexcept;
   static void free_detached(fil_space_t *space) noexcept;
-  void enter() noexcept;
-  void leave() noexcept;
 };
 
 /** What trx_t::commit() drops. If the caller has no fil_deletion_t, the files are
