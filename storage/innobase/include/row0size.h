@@ -74,12 +74,11 @@ inline void row_reserve_update(row_prebuilt_t *prebuilt)
                         sizeof(upd_field_t)) + row_graph_size());
 }
 
-/** Free the fetch cache and the template at the end of the statement that needed
-them, if they are larger than SMALL bytes. Smaller ones stay, because allocating
-them again would cost each statement more than the memory is worth: a short
-SELECT of rows as small as sysbench's executes 1 % more instructions if it frees
-both. The fetch cache has eight rows, and one of a table like wp_posts takes
-5 KiB.
+/** Free what only the statement that ends now needed, unless it is so small that
+each statement would pay more for allocating it again than the memory is worth.
+Each row of a table like wp_posts takes 5 KiB in the fetch cache, which has
+eight. A short SELECT of rows as small as sysbench's executes 1 % more
+instructions if both are freed.
 
 The template of whole rows stays: INSERT uses it without building it again. */
 inline void row_prebuilt_end_statement(row_prebuilt_t *prebuilt)
