@@ -10,6 +10,10 @@ tables that nobody drops. Rows that refer to one that is not there are shown, an
 not count: see check() there. (What the operating system has is not lost, so this
 shows nothing about syncs.)
 
+Before every second round the server is started anew without a kill, and a dump of the
+buffer pool names a page of each tablespace there may be: so InnoDB opens the files of all
+tables while the connections use, change and drop them.
+
 It starts a server of its own. Exit status 0 means that all was well.
 """
 
@@ -45,6 +49,20 @@ def work(server, args, number, kept):
     return workers
 
 
+def load_pool(server, client):
+    """Start the server again, so that it loads a page of every table. Return a
+    new connection."""
+    last = int(client.query("SELECT MAX(space) FROM "
+                            "information_schema.innodb_sys_tables")[0][0])
+    client.close()
+    server.stop()
+    (server.datadir / "ib_buffer_pool").write_text(
+        "".join(f"{space},3\n" for space in range(1, last + 100)),
+        encoding="ascii")
+    server.start()
+    return Connection(server.socket, "information_schema", "root")
+
+
 def main():
     args = stress.stress.crash_parser(__doc__, rounds=10, seconds=6, tables=500,
                                       connections=12).parse_args()
@@ -59,6 +77,8 @@ def main():
         client = Connection(server.socket, "information_schema", "root")
         stress.create(client, args.tables)
         for number in range(args.rounds):
+            if number % 2:
+                client = load_pool(server, client)
             stress.shrink_caches(client)
             client.close()
             workers = work(server, args, number, kept)
