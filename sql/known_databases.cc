@@ -186,6 +186,14 @@ void Known_databases_ref::release(Known_databases *list)
 
 namespace {
 
+/** A name from the queue */
+struct Change
+{
+  const char *file;
+  size_t number;                // in the queue
+  bool is_removal;              // by rmdir() or unlink()
+};
+
 /**
   The newest list, and the queue of changes since. `lock` protects all of it. A thread
   that makes a new list keeps it locked meanwhile: others that want the list wait, as
@@ -201,9 +209,9 @@ struct Newest
 
   bool watch();
   void forget();
-  bool look_at(const char *file, bool *is_link) const;
+  bool look_at(const char *file, bool *is_there, bool *is_link) const;
   bool read_directory(bool (*ignored)(const char*));
-  bool read_queue(Dynamic_array<char*> *files, MEM_ROOT *root, bool *lost);
+  bool read_queue(Dynamic_array<Change> *changes, MEM_ROOT *root, bool *lost);
   bool apply_queue(bool (*ignored)(const char*));
   bool bring_up_to_date(bool (*ignored)(const char*));
   bool is_unchanged();
@@ -232,7 +240,13 @@ bool Newest::watch()
 {
   if (queue >= 0)
     return false;
-  if (impossible || (impossible= !is_local_file_system(mysql_data_home)))
+  DBUG_EXECUTE_IF("known_databases_no_queue", return true;);
+  /*
+    Where capitals do not matter, an event may spell a name in another way than the
+    directory does.
+  */
+  if (impossible || (impossible= lower_case_file_system ||
+                                 !is_local_file_system(mysql_data_home)))
     return true;
   if ((queue= inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) < 0)
     return true;
@@ -240,6 +254,8 @@ bool Newest::watch()
                         IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO |
                         IN_ONLYDIR) < 0)
   {
+    /* A security module that does not allow it would log each attempt */
+    impossible= errno == EACCES || errno == EPERM;
     close(queue);
     queue= -1;
     return true;
@@ -248,16 +264,20 @@ bool Newest::watch()
 }
 
 
-/** Is there a directory, or a link, with this name? */
-bool Newest::look_at(const char *file, bool *is_link) const
+/** Is there a directory, or a link, with this name? @return true if nobody can tell */
+bool Newest::look_at(const char *file, bool *is_there, bool *is_link) const
 {
   char path[2 * FN_REFLEN + 2];
   struct stat stat;
   strxnmov(path, sizeof(path) - 1, mysql_data_home, FN_ROOTDIR, file, NullS);
   if (lstat(path, &stat))
-    return false;
+  {
+    *is_there= false;
+    return errno != ENOENT;
+  }
   *is_link= S_ISLNK(stat.st_mode);
-  return *is_link || S_ISDIR(stat.st_mode);
+  *is_there= *is_link || S_ISDIR(stat.st_mode);
+  return false;
 }
 
 
@@ -303,7 +323,7 @@ bool Newest::read_directory(bool (*ignored)(const char*))
   @param[out] lost  there may be changes that the queue does not tell
   @return true if out of memory
 */
-bool Newest::read_queue(Dynamic_array<char*> *files, MEM_ROOT *root, bool *lost)
+bool Newest::read_queue(Dynamic_array<Change> *changes, MEM_ROOT *root, bool *lost)
 {
   alignas(struct inotify_event) char buffer[8192];
   ssize_t length;
@@ -317,8 +337,9 @@ bool Newest::read_queue(Dynamic_array<char*> *files, MEM_ROOT *root, bool *lost)
         *lost= true;
       else
       {
-        char *const file= strdup_root(root, event->name);
-        if (!file || files->append(file))
+        const Change change= { strdup_root(root, event->name), changes->elements(),
+                               (event->mask & IN_DELETE) != 0 };
+        if (!change.file || changes->append(change))
           return true;
       }
     }
@@ -329,37 +350,48 @@ bool Newest::read_queue(Dynamic_array<char*> *files, MEM_ROOT *root, bool *lost)
 }
 
 
-int compare_files(const void *a, const void *b)
+/** By name, and the last change of each first */
+int compare_changes(const void *a_, const void *b_)
 {
-  return strcmp(*static_cast<char *const *>(a), *static_cast<char *const *>(b));
+  auto a= static_cast<const Change *>(a_), b= static_cast<const Change *>(b_);
+  const int order= strcmp(a->file, b->file);
+  return order ? order : a->number < b->number ? 1 : -1;
 }
 
 
 /**
   Make the next list from this one and what the queue tells.
+
+  A name whose last change is a removal is gone, without a look at it. In Linux 5.3 to
+  5.16 (corrected in some versions of these) lstat() may find it for a moment after the
+  event. If it comes again, the queue has that, too, before mkdir() returns. All other
+  changes only tell where to look: of two names that are exchanged
+  (RENAME_EXCHANGE), the last change of one is that it has moved away.
+
   @return true if there is none: no memory, or changes are lost
 */
 bool Newest::apply_queue(bool (*ignored)(const char*))
 {
   MEM_ROOT root;
-  Dynamic_array<char*> files(PSI_INSTRUMENT_MEM);
+  Dynamic_array<Change> changes(PSI_INSTRUMENT_MEM);
   Known_databases_builder come, next;
   Dynamic_array<size_t> gone(PSI_INSTRUMENT_MEM);
   bool lost= false, error;
 
   init_alloc_root(PSI_INSTRUMENT_ME, &root, 4096, 0, MYF(0));
-  error= read_queue(&files, &root, &lost) || lost;
-  files.sort(compare_files);
-  for (size_t i= 0; i < files.elements() && !error; i++)
+  error= read_queue(&changes, &root, &lost) || lost;
+  changes.sort(compare_changes);
+  for (size_t i= 0; i < changes.elements() && !error; i++)
   {
-    const char *const file= files.at(i);
+    const char *const file= changes.at(i).file;
     char name[SAFE_NAME_LEN + 1];
-    bool is_link= false;
-    if ((i && !strcmp(files.at(i - 1), file)) || !is_database_file(file, ignored))
+    bool is_there= false, is_link= false;
+    if ((i && !strcmp(changes.at(i - 1).file, file)) || !is_database_file(file, ignored))
       continue;
     name_of_directory(file, name, sizeof(name), true);
     const size_t old= list->find(file, name);
-    const bool is_there= look_at(file, &is_link);
+    if (!changes.at(i).is_removal && (error= look_at(file, &is_there, &is_link)))
+      break;
     if (old < list->count())
     {
       if (is_there && list->at(old).is_link() == is_link)
@@ -482,6 +514,7 @@ void known_databases_free()
 {
   pthread_mutex_lock(&newest.lock);
   newest.forget();
+  newest.impossible= false;             // An embedded server may go on elsewhere
   pthread_mutex_unlock(&newest.lock);
 }
 

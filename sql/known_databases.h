@@ -17,7 +17,7 @@
   The statement reads the directory instead
 
   - if there is no inotify, or the data directory is on a file system whose changes do
-    not all pass through this kernel, such as NFS;
+    not all pass through this kernel, such as NFS, or where capitals do not matter;
   - if the queue has overflowed, or if the directory's modification time is not the one
     at which the queue was last empty. Then the list is made anew.
 

@@ -9,6 +9,7 @@
 #include "sql_class.h"
 #include "sql_parse.h"                  // sql_command_flags
 #include "known_databases.h"            // is_local_file_system
+#include "debug_sync.h"
 #include "known_tables.h"
 #include <atomic>
 
@@ -104,6 +105,12 @@ static size_t hash_of_inode(ulonglong inode)
 }
 
 
+static ulonglong nanoseconds(const struct timespec &time)
+{
+  return time.tv_sec * 1000000000ULL + time.tv_nsec;
+}
+
+
 /** @return false if nothing is kept of this directory */
 bool Known_tables::make_key(const char *path, Known_tables_key *key)
 {
@@ -112,7 +119,13 @@ bool Known_tables::make_key(const char *path, Known_tables_key *key)
   /* The time first: a directory that changes from here on is not old enough */
   if (engines_without_files || clock_gettime(CLOCK_REALTIME_COARSE, &now) ||
       ::stat(path, &stat) || !stat.st_ino || !stat.st_ctim.tv_nsec ||
-      stat.st_ctim.tv_sec <= 0 || stat.st_ctim.tv_sec >= now.tv_sec - OLD_ENOUGH)
+      stat.st_ctim.tv_sec <= 0)
+    return false;
+  longlong old_enough= OLD_ENOUGH;
+  /* For tests: a later tick of the clock, which is the one that the file system reads */
+  DBUG_EXECUTE_IF("known_tables_young", old_enough= 0;);
+  const ulonglong changed= nanoseconds(stat.st_ctim);
+  if (changed + old_enough * 1000000000ULL >= nanoseconds(now))
     return false;
 
   pthread_mutex_lock(&lock);
@@ -131,7 +144,7 @@ bool Known_tables::make_key(const char *path, Known_tables_key *key)
 
   key->m_now= now.tv_sec;
   key->m_inode= stat.st_ino;
-  key->m_changed= stat.st_ctim.tv_sec * 1000000000ULL + stat.st_ctim.tv_nsec;
+  key->m_changed= changed;
   key->m_engines= engine_changes;
   key->m_asked= engines_asked;
   return true;
@@ -392,7 +405,13 @@ bool known_tables_find(THD *thd, const LEX_CSTRING &db, const char *path,
   }
   pthread_mutex_unlock(&known.lock);
   if (!is_known)
+  {
+    DEBUG_SYNC(thd, "known_tables_not_found");
     return false;
+  }
+  DBUG_EXECUTE_IF("known_tables_young",
+                  push_warning(thd, Sql_condition::WARN_LEVEL_NOTE, ER_YES,
+                               "Names of tables from memory"););
 
   /* In the order in which find_files() leaves them */
   if (sql_command_flags[thd->lex->sql_command] & CF_STATUS_COMMAND)
@@ -405,11 +424,15 @@ bool known_tables_find(THD *thd, const LEX_CSTRING &db, const char *path,
 }
 
 
-void known_tables_add(const Known_tables_key &key,
+void known_tables_add(const Known_tables_key &key, const char *path,
                       const Dynamic_array<LEX_CSTRING*> &tables)
 {
+  struct stat stat;
   DBUG_ASSERT(key.is_usable());
-  known.add(key, tables);
+  /* A link may have led to another directory when the names were read */
+  if (!::stat(path, &stat) && stat.st_ino == key.m_inode &&
+      nanoseconds(stat.st_ctim) == key.m_changed)
+    known.add(key, tables);
 }
 
 
@@ -417,6 +440,8 @@ void known_tables_free()
 {
   pthread_mutex_lock(&known.lock);
   known.clear();
+  known.device= 0;                      // An embedded server may go on elsewhere
+  known.impossible= false;
   pthread_mutex_unlock(&known.lock);
 }
 
@@ -425,7 +450,9 @@ void known_tables_free()
 bool known_tables_find(THD *, const LEX_CSTRING &, const char *, const LEX_CSTRING &,
                        Dynamic_array<LEX_CSTRING*> *, Known_tables_key *)
 { return false; }
-void known_tables_add(const Known_tables_key &, const Dynamic_array<LEX_CSTRING*> &) { }
+void known_tables_add(const Known_tables_key &, const char *,
+                      const Dynamic_array<LEX_CSTRING*> &)
+{ }
 void known_tables_free() { }
 
 #endif

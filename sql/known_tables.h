@@ -56,8 +56,11 @@ bool known_tables_find(THD *thd, const LEX_CSTRING &db, const char *path,
                       const LEX_CSTRING &wild, Dynamic_array<LEX_CSTRING*> *tables,
                       Known_tables_key *key);
 
-/** Keep all names that a directory has, in the order in which it was read */
-void known_tables_add(const Known_tables_key &key,
+/**
+  Keep all names that a directory has, in the order in which it was read. A directory that
+  has changed since the key was made, or that is another one now, is left out.
+*/
+void known_tables_add(const Known_tables_key &key, const char *path,
                       const Dynamic_array<LEX_CSTRING*> &tables);
 
 /**
