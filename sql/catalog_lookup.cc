@@ -8,12 +8,15 @@
 #include "mariadb.h"
 #include "sql_class.h"
 #include "sql_show.h"
+#include "sql_parse.h"                  // sql_command_flags
+#include "sql_table.h"                  // tablename_to_filename
+#include "known_tables.h"               // tables_have_frm
 #include "catalog_lookup.h"
+#include <algorithm>
 
-Schema_condition::Schema_condition(TABLE_LIST *tables, COND *cond)
+Schema_condition::Schema_condition(TABLE_LIST *tables, COND *cond, int column)
   : m_tables(tables), m_field(nullptr), m_parts(PSI_INSTRUMENT_MEM)
 {
-  const int column= tables->schema_table->idx_field1;
   if (column < 0 || !cond)
     return;
   m_field= tables->table->field[column];
@@ -21,7 +24,7 @@ Schema_condition::Schema_condition(TABLE_LIST *tables, COND *cond)
 }
 
 
-/** Take the parts that depend on the database alone from those joined by AND */
+/** Take the parts that depend on the name alone from those joined by AND */
 void Schema_condition::add_parts(COND *cond)
 {
   if (cond->type() == Item::COND_ITEM &&
@@ -40,7 +43,7 @@ void Schema_condition::add_parts(COND *cond)
 
 
 /**
-  Does the item depend on the name of the database alone?
+  Does the item depend on the name alone?
 
   Only comparisons of strings, because others warn about names that are not numbers.
   Only constants that are there already: no subquery or stored function runs for it.
@@ -94,7 +97,7 @@ bool Schema_condition::are_names_and_constants(Item_func *func)
 }
 
 
-/** Is the item the name of the database, maybe as BINARY or with a COLLATE clause? */
+/** Is the item the name, maybe as BINARY or with a COLLATE clause? */
 bool Schema_condition::is_name(Item *item)
 {
   Item *real= item->real_item();
@@ -213,7 +216,7 @@ bool Schema_condition::add_names(Item *item, Dynamic_array<LEX_CSTRING> *names,
     while (length && converted.ptr()[length - 1] == ' ')
       length--;
     if (!length || length > NAME_LEN)
-      continue;                         // no name of a database
+      continue;                         // no name of a database or table
     LEX_CSTRING name= { strmake_root(root, converted.ptr(), length), length };
     if (!name.str || names->append(name))
     {
@@ -221,5 +224,96 @@ bool Schema_condition::add_names(Item *item, Dynamic_array<LEX_CSTRING> *names,
       return false;
     }
   }
+  return true;
+}
+
+
+/** A look for a file costs a fifth of reading a small directory, or less */
+static constexpr size_t MOST_LOOKS= 1000, FEW_LOOKS= 4;
+
+
+static int compare_names(const void *a_, const void *b_)
+{
+  auto a= static_cast<const LEX_CSTRING *>(a_);
+  auto b= static_cast<const LEX_CSTRING *>(b_);
+  return my_charset_bin.strnncoll(a->str, a->length, b->str, b->length);
+}
+
+
+/** @return true if out of memory */
+bool Named_tables::collect()
+{
+  bool oom= false;
+  m_state= ANY_NAME;
+  DBUG_EXECUTE_IF("catalog_full_walk", return false;);
+  /* SHOW commands have an error for a database that is not there */
+  if (m_looked_up.str || lower_case_table_names || lower_case_file_system ||
+      sql_command_flags[m_thd->lex->sql_command] & CF_STATUS_COMMAND)
+    return false;
+  Schema_condition condition(m_tables, m_cond, m_tables->schema_table->idx_field2);
+  if (!condition.only_names(&m_names, m_thd->mem_root, &oom))
+    return oom;
+  m_names.sort(compare_names);
+  size_t kept= 0;
+  for (size_t i= 0; i < m_names.elements(); i++)
+  {
+    if (!kept || compare_names(&m_names.at(kept - 1), &m_names.at(i)))
+      m_names.at(kept++)= m_names.at(i);
+  }
+  m_names.elements(kept);
+  if (kept <= FEW_LOOKS || kept * m_databases.elements() <= MOST_LOOKS)
+    m_state= ONLY_NAMES;
+  return false;
+}
+
+
+bool Named_tables::find(const LEX_CSTRING &db, Dynamic_array<LEX_CSTRING*> *tables,
+                        int *result)
+{
+  char path[FN_REFLEN + 1];
+  if (m_state == NOT_COLLECTED && collect())
+  {
+    *result= 1;
+    return true;
+  }
+  /* An old name may contain anything: the server checks it */
+  if (m_state != ONLY_NAMES || &db == &INFORMATION_SCHEMA_NAME || is_perfschema_db(&db) ||
+      is_prefix(db.str, MYSQL50_TABLE_NAME_PREFIX))
+    return false;
+  build_table_filename(path, sizeof(path) - 1, db.str, "", "", 0);
+  const size_t before= tables->elements();
+  *result= 0;
+  for (size_t i= 0; i < m_names.elements() && !*result; i++)
+  {
+    const LEX_CSTRING &name= m_names.at(i);
+    char file[FN_REFLEN + 1], back[SAFE_NAME_LEN + 1], frm[2 * FN_REFLEN + 8];
+    if (name.length >= sizeof(back))
+      continue;
+    /* A name counts only if reading the directory would have come to the same name */
+    if (is_prefix(name.str, MYSQL50_TABLE_NAME_PREFIX))
+      strmake(file, name.str + MYSQL50_TABLE_NAME_PREFIX_LENGTH, sizeof(file) - 1);
+    else
+      tablename_to_filename(name.str, file, sizeof(file));
+    if (!file[0] || strchr(file, FN_LIBCHAR) || is_prefix(file, tmp_file_prefix))
+      continue;
+    const size_t length= filename_to_tablename(file, back, sizeof(back), true);
+    if (length != name.length || memcmp(back, name.str, length))
+      continue;
+    strxnmov(frm, sizeof(frm) - 1, path, FN_ROOTDIR, file, reg_ext, NullS);
+    if (my_access(frm, F_OK))
+    {
+      if (tables_have_frm())
+        continue;
+      /* An engine may know of a table with this name, so ask it about all */
+      tables->elements(before);
+      return false;
+    }
+    LEX_CSTRING *const copy= m_thd->make_clex_string(name.str, name.length);
+    *result= !copy || tables->append(copy);
+  }
+#ifndef DBUG_OFF
+  /* Debug builds return rows without ORDER BY in another order; see find_files() */
+  std::reverse(tables->front() + before, tables->front() + tables->elements());
+#endif
   return true;
 }

@@ -27,7 +27,7 @@ public:
                 const LEX_CSTRING *wild, TABLE_LIST *tables, COND *cond,
                 bool (*ignored)(const char*))
     : m_thd(thd), m_found(thd, files, wild), m_granted(thd),
-      m_condition(tables, cond), m_tables(tables), m_ignored(ignored)
+      m_condition(tables, cond, tables->schema_table->idx_field1), m_tables(tables), m_ignored(ignored)
   { }
 
   list_databases_result fill();

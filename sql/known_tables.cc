@@ -13,15 +13,21 @@
 #include "known_tables.h"
 #include <atomic>
 
-/* Engines that are initialized, those whose tables do not need files, and all changes */
+/*
+  Engines that are initialized, those whose tables do not need files, those whose tables
+  do not need a .frm file, and all changes
+*/
 static std::atomic<int> engines_initialized(0), engines_without_files(0);
+static std::atomic<int> engines_without_frm(0);
 static std::atomic<ulonglong> engine_changes(0);
 static thread_local ulonglong engines_asked= 0;
 
-void known_tables_engine(int change, bool by_files)
+void known_tables_engine(int change, bool by_files, bool by_frm)
 {
   if (!by_files)
     engines_without_files+= change;
+  if (!by_frm)
+    engines_without_frm+= change;
   engines_initialized+= change;
   engine_changes++;
 }
@@ -30,6 +36,12 @@ void known_tables_engine(int change, bool by_files)
 void known_tables_engine_asked()
 {
   engines_asked++;
+}
+
+
+bool tables_have_frm()
+{
+  return !engines_without_frm;
 }
 
 #ifdef __linux__

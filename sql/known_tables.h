@@ -66,8 +66,12 @@ void known_tables_add(const Known_tables_key &key, const char *path,
 /**
   An engine has come (+1) or goes (-1).
   @param by_files  it knows its tables by the names of files, if at all
+  @param by_frm    and only by that of the .frm file
 */
-void known_tables_engine(int change, bool by_files);
+void known_tables_engine(int change, bool by_files, bool by_frm);
+
+/** Is a table without a .frm file unknown to all engines, but performance_schema's? */
+bool tables_have_frm();
 
 /** The thread asks an engine about the files of a database */
 void known_tables_engine_asked();
