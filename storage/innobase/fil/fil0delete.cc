@@ -351,7 +351,7 @@ void fil_deletion_t::log(const std::vector<fil_space_t*> &spaces) noexcept
     mtr_t mtr MTR_WITHOUT_TRX;
     mtr.start();
     for (; i < to; i++)
-      mtr.log_file_op(FILE_DELETE, spaces[i]->id, spaces[i]->chain.start->name);
+      write_delete(&mtr, spaces[i]);
     log_sys.latch.wr_lock(LOG_LATCH_CALL);
     lsn= mtr.commit_files();
     /* After the record, and before a checkpoint that would write a FILE_MODIFY

@@ -106,7 +106,9 @@ private:
   static bool forget_changes(fil_space_t *space) noexcept;
   static void unlink(fil_space_t *space) noexcept;
   static pfs_os_file_t free(fil_space_t *space) noexcept;
+  /* These two are in fil0fil.cc, which has what they call. */
   static void free_detached(fil_space_t *space) noexcept;
+  static void write_delete(mtr_t *mtr, const fil_space_t *space) noexcept;
 };
 
 /** What trx_t::commit() drops. If the caller has no fil_deletion_t, the files are
