@@ -22,14 +22,13 @@ Exit status 0 means that all was well.
 import argparse
 import pathlib
 import shutil
-import subprocess
 import sys
 import tempfile
 
 sys.dont_write_bytecode = True
 from benchlib import wire                                      # noqa: E402
 from benchlib.servers import BenchError, Server                # noqa: E402
-from power_loss import Disk                                    # noqa: E402
+from benchlib.unsynced import Disk, add_server_arguments, build_layer  # noqa: E402
 
 COLUMNS = "(a INT PRIMARY KEY, b INT, c TEXT, KEY (b))"
 ROWS = "VALUES (1, 1, REPEAT('x', 3000)), (2, 2, 'y')"
@@ -57,14 +56,6 @@ SUFFIXES = {"InnoDB": {".frm", ".ibd"}, "Aria": {".frm", ".MAI", ".MAD"},
             "MyISAM": {".frm", ".MYI", ".MYD"}}
 
 
-def build_layer(directory):
-    layer = directory / "unsynced_writes.so"
-    subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", str(layer),
-                    str(pathlib.Path(__file__).parent / "unsynced_writes.c")],
-                   check=True)
-    return layer
-
-
 class Run:
     """One statement on a copy of the prepared data directory."""
 
@@ -74,9 +65,8 @@ class Run:
         self.server = Server(args.tree, directory / "data", args.options,
                              build=args.type)
         shutil.copytree(model, self.server.datadir)
-        self.server.environment = {"LD_PRELOAD": str(layer),
-                                   "UNSYNCED_DIR": str(self.disk.path),
-                                   "UNSYNCED_ROOT": str(self.server.datadir)}
+        self.server.environment = self.disk.environment(layer,
+                                                        self.server.datadir)
 
     def execute(self, statement, point):
         """Execute it, and be killed at a step; return whether it was answered, and how
@@ -193,19 +183,15 @@ def try_statement(args, name, engine, model, layer):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("tree", type=pathlib.Path,
-                        help="directory with source/ and the builds, as in "
-                        "out/10.11/patched")
+    add_server_arguments(parser)
     parser.add_argument("statements", nargs="*", metavar="STATEMENT",
                         help=f"{', '.join(STATEMENTS)} (default: each)")
     parser.add_argument("--engines", default="InnoDB",
                         help="of InnoDB, Aria, MyISAM (default InnoDB: the others sync no "
                         "rows)")
-    parser.add_argument("--type", default="release")
     parser.add_argument("--points", type=int, default=0,
                         help="how many steps of each statement (default: each)")
     parser.add_argument("--dir", help="where the data directories are made; not in memory")
-    parser.add_argument("--keep", action="store_true", help="keep the data directories")
     args = parser.parse_args()
     args.options = ["--innodb-use-native-aio=0", "--innodb-flush-method=O_DIRECT",
                     "--innodb-log-file-size=10M", "--innodb-buffer-pool-size=16M",

@@ -18,10 +18,8 @@ Exit status 0 means that all was well.
 """
 
 import argparse
-import os
 import pathlib
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
@@ -31,74 +29,11 @@ import time
 sys.dont_write_bytecode = True
 from benchlib import wire                                      # noqa: E402
 from benchlib.servers import BenchError, Server                # noqa: E402
+from benchlib.unsynced import (Disk, SECONDS, add_server_arguments,   # noqa: E402
+                               build_layer)
 
-RECORD = struct.Struct("<c7xQQQII")
 ROOT, SECOND = 3 * 16384, 4 * 16384     # of the primary key, of the other index
-SECONDS = 30
 DATABASE = "powerloss"
-
-
-class Disk:
-    """The directory of unsynced_writes.c."""
-
-    def __init__(self, path):
-        self.path = path
-        path.mkdir()
-
-    def hold(self, call):
-        (self.path / f"hold.{call}").touch()
-
-    def let_go(self, call):
-        (self.path / f"hold.{call}").unlink()
-
-    def events(self):
-        lines = (self.path / "events").read_text().splitlines()
-        return [line.split() for line in lines]
-
-    def mark(self):
-        return len(self.events())
-
-    def wait(self, since, what, name, *offsets):
-        """Wait for an event after the first `since` ones; the thread that did it."""
-        end = time.monotonic() + SECONDS
-        while time.monotonic() < end:
-            for event in self.events()[since:]:
-                if event[:2] == [what, name] and \
-                        (not offsets or int(event[2]) in offsets):
-                    return int(event[3])
-            time.sleep(0.002)
-        raise BenchError(f"no {what} of {name} in {SECONDS} seconds")
-
-    def happened(self, since, what, name, *offsets):
-        return any(event[:2] == [what, name] and int(event[2]) in offsets
-                   for event in self.events()[since:])
-
-    def lose_unsynced(self):
-        """Take back the writes that no sync covers; return them, (name, offset)."""
-        data = (self.path / "journal").read_bytes()
-        place, writes, ended, synced = 0, [], {}, {}
-        while place + RECORD.size <= len(data):
-            kind, number, end, offset, length, name = RECORD.unpack_from(data, place)
-            place += RECORD.size
-            path = data[place:place + name].decode()
-            old = data[place + name:place + name + length]
-            place += name + length
-            if kind == b"W":
-                writes.append((number, path, offset, old))
-            elif kind == b"E":
-                ended[number] = end
-            else:
-                synced[path] = max(number, synced.get(path, 0))
-        lost = []
-        for number, path, offset, old in reversed(writes):
-            if ended.get(number, 1 << 62) < synced.get(path, 0) or \
-                    not os.path.exists(path):
-                continue
-            with open(path, "r+b") as file:
-                file.seek(offset)
-                file.write(old)
-            lost.append((os.path.basename(path), offset))
-        return lost
 
 
 def wait_asleep(process, thread):
@@ -203,10 +138,7 @@ CASES = {"order": case_order, "mark": case_mark}
 def try_case(name, tree, build, directory, options):
     """Return what is wrong."""
     disk = Disk(directory / "disk")
-    layer = directory / "unsynced_writes.so"
-    subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", str(layer),
-                    str(pathlib.Path(__file__).parent / "unsynced_writes.c")],
-                   check=True)
+    layer = build_layer(directory)
     server = Server(tree, directory / "data", options, build=build)
     with server:
         server.sql(f"CREATE DATABASE {DATABASE}")
@@ -214,7 +146,7 @@ def try_case(name, tree, build, directory, options):
             server.sql(f"CREATE TABLE {table} (a INT PRIMARY KEY, b INT, c INT, KEY(b)) "
                        f"ENGINE=InnoDB; INSERT INTO {table} VALUES (1, 1, 1);", DATABASE)
 
-    server.environment = {"LD_PRELOAD": str(layer), "UNSYNCED_DIR": str(disk.path)}
+    server.environment = disk.environment(layer)
     server.start()
     try:
         connection = wire.Connection(server.socket, DATABASE, user="root")
@@ -243,15 +175,11 @@ def try_case(name, tree, build, directory, options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("tree", type=pathlib.Path,
-                        help="directory with source/ and the builds, as in "
-                        "out/10.11/patched")
+    add_server_arguments(parser)
     parser.add_argument("cases", nargs="*", metavar="CASE",
                         help=f"{' or '.join(CASES)} (default: each)")
-    parser.add_argument("--type", default="release")
     parser.add_argument("--flush-method", default="O_DIRECT")
     parser.add_argument("--no-doublewrite", action="store_true")
-    parser.add_argument("--keep", action="store_true", help="keep the data directory")
     args = parser.parse_args()
     options = ["--innodb-use-native-aio=0", "--innodb-max-dirty-pages-pct-lwm=0",
                "--innodb-max-dirty-pages-pct=90", "--innodb-fast-shutdown=1",

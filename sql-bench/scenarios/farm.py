@@ -206,6 +206,21 @@ def part_of(engine, cache):
     return f"{engine}, table_open_cache={cache}: "
 
 
+def settings_of(engine_names, caches):
+    """(part, engine, cache) of each part"""
+    return [(part_of(engine, cache), engine, cache)
+            for engine in engines(engine_names) for cache in integers(caches)]
+
+
+def need_descriptors_for(option, settings):
+    """Refuse an option that wants more open tables than this shell may have."""
+    need = (2 * max(cache for _, _, cache in settings)
+            + RESERVED_DESCRIPTORS)
+    if need > descriptor_limit():
+        raise BenchError(f"{option}: {need} descriptors are needed, this shell "
+                         f"may have {descriptor_limit()}")
+
+
 class Farm(Scenario):
     name = "farm"
     title = "A farm of sites with twelve tables each"
@@ -256,19 +271,12 @@ class Farm(Scenario):
     @staticmethod
     def settings(options):
         """(part, engine, cache) of each part"""
-        caches = integers(options.farm_caches or
-                          ("400" if options.quick else "2000,8000"))
-        return [(part_of(engine, cache), engine, cache)
-                for engine in engines(options.farm_engines)
-                for cache in caches]
+        return settings_of(options.farm_engines, options.farm_caches or
+                           ("400" if options.quick else "2000,8000"))
 
     @classmethod
     def check(cls, options):
-        most = max(cache for _, _, cache in cls.settings(options))
-        if 2 * most + RESERVED_DESCRIPTORS > descriptor_limit():
-            raise BenchError(f"--farm-caches: {most} open tables need "
-                             f"{2 * most + RESERVED_DESCRIPTORS} descriptors, "
-                             f"this shell may have {descriptor_limit()}")
+        need_descriptors_for("--farm-caches", cls.settings(options))
 
     @classmethod
     def disk(cls, options):

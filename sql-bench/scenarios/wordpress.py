@@ -9,12 +9,12 @@ import time
 
 from benchlib import wire, wordpress
 from benchlib.load import read_files, run
-from benchlib.scenario import (CONTROL, RESERVED_DESCRIPTORS, Scenario,
-                               descriptor_limit, engines, integers, positive)
+from benchlib.scenario import CONTROL, Scenario, engines, positive
 from benchlib.servers import BenchError, Server, copy_for_each
 from benchlib.statistics import median, percentile, ratio_of_pairs
 
-from .farm import Visitor, look, part_of, server_options
+from .farm import (Visitor, look, need_descriptors_for, server_options,
+                   settings_of)
 
 CONNECTIONS = 16
 TABLES = 12                     # of a site
@@ -144,11 +144,8 @@ class Wordpress(Scenario):
     @staticmethod
     def settings(options):
         """(part, engine, cache) of each part"""
-        caches = integers(options.wordpress_caches or
-                          ("400" if options.quick else "2000"))
-        return [(part_of(engine, cache), engine, cache)
-                for engine in engines(options.wordpress_engines)
-                for cache in caches]
+        return settings_of(options.wordpress_engines, options.wordpress_caches or
+                           ("400" if options.quick else "2000"))
 
     @staticmethod
     def given(options):
@@ -162,12 +159,7 @@ class Wordpress(Scenario):
         given = cls.given(options)
         if given and not (given / "wp-load.php").exists():
             raise BenchError(f"--wordpress-source: no WordPress in {given}")
-        need = (2 * max(cache for _, _, cache in cls.settings(options))
-                + RESERVED_DESCRIPTORS)
-        if need > descriptor_limit():
-            raise BenchError(f"--wordpress-caches: {need} descriptors are "
-                             f"needed, this shell may have "
-                             f"{descriptor_limit()}")
+        need_descriptors_for("--wordpress-caches", cls.settings(options))
 
     @classmethod
     def disk(cls, options):

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Servers that lose the writes that they did not sync: unsynced_writes.c."""
+
+import os
+import pathlib
+import struct
+import subprocess
+import time
+
+from .servers import BenchError
+
+RECORD = struct.Struct("<c7xQQQII")
+SECONDS = 30                    # to wait for an event
+
+
+def build_layer(directory):
+    """Compile unsynced_writes.c; return the library."""
+    layer = directory / "unsynced_writes.so"
+    source = pathlib.Path(__file__).parents[1] / "unsynced_writes.c"
+    subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", str(layer), str(source)],
+                   check=True)
+    return layer
+
+
+def add_server_arguments(parser):
+    """Which server, and what becomes of its data."""
+    parser.add_argument("tree", type=pathlib.Path,
+                        help="directory with source/ and the builds, as in "
+                        "out/10.11/patched")
+    parser.add_argument("--type", default="release")
+    parser.add_argument("--keep", action="store_true",
+                        help="keep the data directories")
+
+
+class Disk:
+    """The directory by which unsynced_writes.c and its user talk to each other."""
+
+    def __init__(self, path):
+        self.path = path
+        path.mkdir()
+
+    def environment(self, layer, root=None):
+        """That of a server whose writes are noted, below root only if it is given."""
+        found = {"LD_PRELOAD": str(layer), "UNSYNCED_DIR": str(self.path)}
+        if root:
+            found["UNSYNCED_ROOT"] = str(root)
+        return found
+
+    def hold(self, call):
+        (self.path / f"hold.{call}").touch()
+
+    def let_go(self, call):
+        (self.path / f"hold.{call}").unlink()
+
+    def events(self):
+        lines = (self.path / "events").read_text().splitlines()
+        return [line.split() for line in lines]
+
+    def mark(self):
+        return len(self.events())
+
+    def wait(self, since, what, name, *offsets):
+        """Wait for an event after the first `since` ones; the thread that did it."""
+        end = time.monotonic() + SECONDS
+        while time.monotonic() < end:
+            for event in self.events()[since:]:
+                if event[:2] == [what, name] and \
+                        (not offsets or int(event[2]) in offsets):
+                    return int(event[3])
+            time.sleep(0.002)
+        raise BenchError(f"no {what} of {name} in {SECONDS} seconds")
+
+    def happened(self, since, what, name, *offsets):
+        return any(event[:2] == [what, name] and int(event[2]) in offsets
+                   for event in self.events()[since:])
+
+    def lose_unsynced(self):
+        """Take back the writes that no sync covers; return them, (name, offset)."""
+        data = (self.path / "journal").read_bytes()
+        place, writes, ended, synced = 0, [], {}, {}
+        while place + RECORD.size <= len(data):
+            kind, number, end, offset, length, name = RECORD.unpack_from(data, place)
+            place += RECORD.size
+            path = data[place:place + name].decode()
+            old = data[place + name:place + name + length]
+            place += name + length
+            if kind == b"W":
+                writes.append((number, path, offset, old))
+            elif kind == b"E":
+                ended[number] = end
+            else:
+                synced[path] = max(number, synced.get(path, 0))
+        lost = []
+        for number, path, offset, old in reversed(writes):
+            if ended.get(number, 1 << 62) < synced.get(path, 0) or \
+                    not os.path.exists(path):
+                continue
+            with open(path, "r+b") as file:
+                file.seek(offset)
+                file.write(old)
+            lost.append((os.path.basename(path), offset))
+        return lost
