@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 
 /*
-  If a filter of system calls makes openat2() fail with some error, the server
-  and a stand-alone tool (which opens files by absolute names) still open files,
-  and still refuse links.
+  Proves: if a filter of system calls makes openat2() fail with any error, the
+  server and a stand-alone tool (which opens files by absolute names) still open
+  files, and still refuse links.
 */
 
 #include <my_global.h>
@@ -28,7 +28,7 @@
 
 #if defined(__linux__) && defined(SYS_openat2)
 
-/* From now on, openat2() fails in this process. Return 0 if that works */
+/* Make openat2() fail in this process from now on. Return 0 if that works */
 static int refuse_openat2(int error)
 {
   struct sock_filter program[]=
@@ -44,7 +44,8 @@ static int refuse_openat2(int error)
 }
 
 /*
-  In a process of its own: what works, as bits; 128 if there can be no filter
+  Try the functions in a child process. Return what works, as bits; 128 if the
+  process can have no filter
 
   error   of openat2(), or 0
   prefix  "./" for the server, or the directory's absolute name and '/'

@@ -2,9 +2,9 @@
 
 /*
   Test of the index from file name to open share (mysys/my_open_index.c),
-  through its public functions and with shares of its own. Each share counts how
-  often a search reads its name, so the test knows at how many shares a search
-  has looked.
+  through its public functions and with shares of its own. Each share counts the
+  searches that read its name, so the test knows how many shares a search has
+  compared.
 */
 
 #include <my_global.h>

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 
 /*
-  Query_cache_memory against a reference model.
+  Compare Query_cache_memory with a reference model.
 
-  The model is a map of the used blocks: place and length, nothing else. All
+  The model is a map of the used blocks: position and length, nothing else. All
   other bytes must be free. The test compares
 
   1. the counters with the model's, after every operation;
   2. the whole area with the model, every CHECK_EVERY operations: each block
-     that the model knows is where it was and has the same contents, each byte
-     is in a block, and all other blocks are free and merged.
+     of the model is where it was and has the same contents, each byte is in a
+     block, and all other blocks are free and merged.
 
-  The operations, their sizes and the order come from a generator. The test
+  A generator chooses the operations, their sizes and their order. The test
   prints its seed; give it as the first argument to repeat a run. The second
   argument is the number of operations.
 */
@@ -42,7 +42,7 @@ static std::mt19937_64 rnd;
 
 static size_t below(size_t n) { return rnd() % n; }
 
-/* Most blocks small, some up to max: a size for each power of two */
+/* A random size. Each power of two is less likely than the one before it */
 static size_t random_size(size_t max)
 {
   size_t limit= MIN_BLOCK;
@@ -126,7 +126,7 @@ public:
   size_t moved() const { return m_moved; }
 
 private:
-  /* First and last 8 bytes after the header tell whose block it is */
+  /* The first and last 8 bytes after the header identify the block */
   static ulonglong stamp_of(const Block *block)
   { return reinterpret_cast<size_t>(block) ^ (block->length << 40); }
 
@@ -162,7 +162,7 @@ private:
     m_used.erase(block);
   }
 
-  /* Longest stretch of free bytes that the model knows of */
+  /* Longest run of free bytes in the model */
   size_t longest_free() const
   {
     size_t longest= 0;
@@ -194,7 +194,7 @@ private:
       */
       return m_used.size() > 1000 || longest_free() < len + len / 32 + 16;
     }
-    /* Nobody else's, and of the length agreed on */
+    /* It overlaps no other block, and has a length that the caller accepts */
     auto after= m_used.lower_bound(block);
     if (after != m_used.end() &&
         reinterpret_cast<char*>(block) + block->length >
@@ -240,7 +240,7 @@ private:
     return true;
   }
 
-  /* Contents that need less than their block move to a gap, if one is shorter */
+  /* Move contents that need less than their block to a shorter free block */
   bool tighter(size_t i)
   {
     Block *block= m_order[i];
@@ -351,7 +351,9 @@ static void fits()
   ok(!memory.check() && free_memory == 0 && free_blocks == 0 &&
      total_blocks == 2, "and the counters say so");
 
-  /* A gap is taken if it is shorter than what the caller has */
+  /*
+    allocate_tighter() takes a gap only if it is shorter than the given block
+  */
   memory.init(area.data(), size, MIN_BLOCK);
   Block *gap= memory.allocate(1024, true, 0), *wide;
   memory.allocate(MIN_BLOCK, true, 0);
@@ -362,7 +364,7 @@ static void fits()
   ok(memory.allocate_tighter(1000, wide) == gap && !memory.check(),
      "the gap that fits is");
 
-  /* The cursor stays at the beginning of a block, whatever is merged */
+  /* The cursor stays at the beginning of a block, whatever blocks merge */
   memory.init(area.data(), size, MIN_BLOCK);
   Block *a= memory.allocate(1024, true, 0), *b= memory.allocate(1024, true, 0),
         *c= memory.allocate(1024, true, 0);

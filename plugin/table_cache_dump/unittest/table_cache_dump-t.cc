@@ -2,8 +2,8 @@
 
 /**
   @file
-  The text of a dump of the table cache: the reader reads each text that the
-  writer writes, and refuses a text that is not written that way.
+  Tests of the text format of a table cache dump: the reader accepts each text
+  that the writer writes, and rejects all others.
 
     table_cache_dump-t [SEED]
 */
@@ -32,7 +32,7 @@ struct Table
 };
 
 
-/** The text of a dump of these. */
+/** Write the text of a dump of these entries. */
 
 static std::string text_of(const std::vector<Table> &tables)
 {
@@ -58,7 +58,7 @@ static std::string text_of(const std::vector<Table> &tables)
 }
 
 
-/** A header that fits these lines, and the lines. */
+/** Put a header that matches these lines before them. */
 
 static std::string with_header(const std::string &lines, ulong tables)
 {
@@ -72,7 +72,9 @@ static std::string with_header(const std::string &lines, ulong tables)
 }
 
 
-/** Read a text from memory of exactly its size. @return what is wrong, or NULL */
+/**
+  Read a text from memory of exactly its size. @return what is wrong, or NULL
+*/
 
 static const char *parse(const std::string &text, std::vector<Table> *out= NULL)
 {
@@ -167,8 +169,8 @@ static void lines_are_checked_besides()
   ok(parse(with_header("9 0 1 a " + std::string(65, 'b') + "\n", 1)) &&
      !parse(with_header("9 0 1 a " + std::string(64, 'b') + "\n", 1)),
      "a name has 64 characters at the most");
-  ok(!parse(with_header("9 0 1 a b\n", 1)) && parse(with_header("9 0 1 a b\n", 2)),
-     "and there are as many tables as the header says");
+  ok(!parse(with_header("9 0 1 a b\n", 1)) && parse(with_header("9 0 1 a b\n",
+     2)), "and there are as many tables as the header says");
 
   /* Lines made of their own letters reach every state of the reader. */
   static const char letters[]= "0129 \n%abf$_";

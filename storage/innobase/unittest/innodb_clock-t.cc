@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 
 /*
-  Tests of the clock that chooses the file to close (include/fil0clock.h), by itself:
+  Tests of the clock that chooses the file to close (include/fil0clock.h), without the
+  server:
 
   1. Each rule alone.
-  2. Random operations against a model: a list in the order in which the hand comes
-     by, and a count for each file.
-  3. How often a wanted file is open, compared with closing in the order of opening.
-  4. Threads that use files while the hand goes round, for ThreadSanitizer.
+  2. Random operations, compared with a model: a list in the order in which the hand
+     reaches the files, and a count for each file.
+  3. The share of uses that find their file open, compared with a cache that closes files
+     in the order of opening.
+  4. Threads that use files while the hand moves, for ThreadSanitizer.
 */
 
 #include <my_global.h>
@@ -221,7 +223,7 @@ static void model(unsigned seed)
   ok(same, "300000 random operations as in the model (seed %u)", seed);
 }
 
-/** How often a wanted file is open, if a tenth of the files has nine tenths of the use */
+/** Share of uses that find their file open, if 10 % of the files have 90 % of the uses */
 static double hits(bool by_use, int files, size_t limit)
 {
   std::mt19937 rnd(1);

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 
 /*
-  Threads that wait for a latch (sync/srw_lock.cc) sleep, and an owner wakes each of them.
+  Proves: threads that wait for a latch (sync/srw_lock.cc) sleep, and an owner wakes each of
+  them.
 
-  1. Readers wait while the latch goes from one exclusive owner to the next.  How often
-     they give up the CPU must not depend on how long the second owner keeps the latch.
-  2. A few threads, one operation each, begin at the same moment, thousands of times.  With
-     so few, no later operation wakes a thread that was forgotten.  A thread that sleeps
-     for ever ends the test by SIGALRM.  Threads that exclude each other never meet.
+  1. Readers wait while the latch passes from one exclusive owner to the next.  The number
+     of their context switches must not depend on the time that the second owner keeps it.
+  2. A few threads execute one operation each at the same moment, thousands of times.  They
+     are so few that no later operation wakes a thread that an owner has forgotten.  If a
+     thread sleeps for ever, SIGALRM ends the test.  Threads that exclude each other never
+     have the latch together.
 
-  There is each test for a latch that spins before it sleeps, and for one that does not.
+  Each test runs with a latch that spins before it sleeps, and with one that does not.
 */
 
 #include <thread>
@@ -26,7 +28,7 @@ uint srv_spin_wait_delay= 4;
 
 static constexpr unsigned WAITERS= 16;
 
-/** @return how often the process has given up the CPU by itself */
+/** @return number of voluntary context switches of the process */
 static long switches()
 {
   struct rusage usage;
@@ -41,7 +43,8 @@ static void sleep_ms(unsigned ms)
 
 /** Let threads wait for a shared latch that two threads own exclusively, one after
 the other.
-@param waiting  how many still wait when the second owner has the latch
+@param waiting  set to the number of threads that still wait when the second owner has the
+                latch
 @return voluntary context switches while the second owner has the latch */
 template<bool spinloop> static long handed_over(unsigned &waiting)
 {
