@@ -138,13 +138,54 @@ void tc_take_free_tables(TDC_element *element, Table_list *out)
 
 /** Close a TABLE that the core has evicted for this thread. */
 
-static void close_evicted(THD *thd __attribute__((unused)), TABLE *table)
+static size_t close_evicted(THD *thd __attribute__((unused)), TABLE *table)
 {
+  const size_t bytes= Table_cache_instance::weight(table);
 #ifdef ENABLED_DEBUG_SYNC
   if (thd)
     DEBUG_SYNC(thd, "tc_evicted_table");
 #endif
   remove_table(table, true);
+  return bytes;
+}
+
+
+/**
+  Close the TABLEs that were released longest ago, while the limit is exceeded.
+
+  @param limit  says which TABLEs may stay: see Table_cache_core
+  @param bytes  how many bytes to free, at most about
+  @return how many bytes it has freed; 0 if there was nothing to do, or no TABLE
+          is free
+*/
+
+template <class Limit>
+static size_t evict_bytes(THD *thd, const Limit &limit, size_t bytes)
+{
+  size_t freed= 0;
+  Table_list list;
+  /* A few at a time: a thread that flushes one of them waits for all. */
+  while (freed < bytes && tc.evict(thd, limit, 4, &list))
+  {
+    while (TABLE *table= list.pop_front())
+      freed+= close_evicted(thd, table);
+  }
+  return freed;
+}
+
+
+/** All bytes, and nothing else: TABLEs go, whatever their part. */
+
+struct Bytes_limit
+{
+  bool allows(ulong, size_t) const { return !tc_memory.excess(); }
+};
+
+
+size_t tc_evict_bytes(THD *thd, size_t bytes, bool whatever_part)
+{
+  return whatever_part ? evict_bytes(thd, Bytes_limit(), bytes) :
+                         evict_bytes(thd, tc_limit, bytes);
 }
 
 
@@ -216,7 +257,8 @@ void tc_trim()
   No thread can acquire or evict the TABLE before the caller releases it.
 
   With LOCK_table_share held, this adds the TABLE to all_tables. Then, with no
-  lock held, it evicts another TABLE if there are too many now.
+  lock held, it evicts another TABLE if there are too many now, and makes room if
+  table_cache_memory is exceeded.
 */
 
 void tc_add_table(THD *thd, TABLE *table, bool scan)
@@ -224,8 +266,9 @@ void tc_add_table(THD *thd, TABLE *table, bool scan)
   TDC_element *element= table->s->tdc;
   DBUG_ASSERT(table->in_use == thd);
 
-  Table_cache_instance::flags(table)=
-    scan ? Table_cache_instance::SCAN | Table_cache_instance::SCAN_OPENED : 0;
+  tc_weigh_new(thd, table);
+  Table_cache_instance::flags(table)= Table_cache_instance::WEIGH |
+    (scan ? Table_cache_instance::SCAN | Table_cache_instance::SCAN_OPENED : 0);
   mysql_mutex_lock(&element->LOCK_table_share);
   tc_wait_for_detectors(element);
   element->all_tables.push_front(table);
@@ -238,6 +281,9 @@ void tc_add_table(THD *thd, TABLE *table, bool scan)
     status_var_increment(thd->status_var.table_open_cache_overflows);
   if (victim)
     close_evicted(thd, victim);
+  if (unlikely(tc_memory.excess()))
+    tc_make_room(thd, Table_cache_memory::BUDGET *
+                      (size_t) Table_cache_instance::weight(table), true);
 }
 
 
@@ -287,7 +333,8 @@ TABLE *tc_acquire_table(THD *thd, TDC_element *element, Tc_scan scan)
 void tc_opened_ahead(TABLE *table)
 {
   DBUG_ASSERT(table->in_use);
-  Table_cache_instance::flags(table)= Table_cache_instance::AHEAD;
+  Table_cache_instance::flags(table)= Table_cache_instance::AHEAD |
+                                      Table_cache_instance::WEIGH;
 }
 
 
@@ -297,7 +344,8 @@ void tc_opened_ahead(TABLE *table)
   1. If the TABLE cannot be used again, or its share has been flushed, this
      closes it.
   2. Otherwise the TABLE is free, and other threads may acquire or evict it
-     before this returns. This evicts one TABLE if the limit is exceeded.
+     before this returns. This evicts one TABLE if the limit is exceeded, and
+     makes room if the TABLE has grown.
 
   The thread holds no lock while it closes or evicts a TABLE.
 */
@@ -312,12 +360,17 @@ void tc_release_table(TABLE *table)
 
   DEBUG_SYNC(thd, "tc_release_table");
   Table_cache::Order order= Table_cache::NEWEST;
+  size_t grown= 0;
   uchar &flags= Table_cache_instance::flags(table);
   if (unlikely(flags))
   {
     order= flags & Table_cache_instance::SCAN ? Table_cache::EVICT_FIRST :
            flags & Table_cache_instance::AHEAD ? Table_cache::OLDEST :
-                                                 Table_cache::AS_BEFORE;
+           flags & Table_cache_instance::NO_USE ? Table_cache::AS_BEFORE :
+                                                  Table_cache::NEWEST;
+    /* ALTER TABLE ... PARTITION closes the handler before it gets here. */
+    if (flags & Table_cache_instance::WEIGH && !table->needs_reopen())
+      grown= tc_weigh_again(table);
     if (flags & Table_cache_instance::SCAN_OPENED)
       tc_count_scan_open(table->s->tdc);
     flags= 0;
@@ -335,6 +388,8 @@ void tc_release_table(TABLE *table)
     close_evicted(thd, released.to_close);
   else if (unlikely(released.to_close != NULL))
     remove_table(table, false);
+  if (unlikely(grown) && tc_memory.excess())
+    tc_make_room(thd, Table_cache_memory::BUDGET * grown, false);
   DBUG_VOID_RETURN;
 }
 
@@ -356,6 +411,11 @@ void tc_get_share_info(TDC_element *element, TC_share_info *info)
   info->scan_opens= element->scan_opens;
   info->only_scanned= element->only_scanned;
   info->evictions= element->evictions;
+  info->definition_bytes= element->bytes.load(std::memory_order_relaxed);
+  info->table_bytes= 0;
+  All_share_tables_list::Iterator it(element->all_tables);
+  while (TABLE *table= it++)
+    info->table_bytes+= Table_cache_instance::weight(table);
   info->free= 0;
   info->hits= 0;
   tc.read_slots(free_half(element), [&](const TABLE_cache_share::Slot &slot) {

@@ -10,6 +10,7 @@
 */
 
 #include "my_atomic_wrapper.h"
+#include <atomic>
 
 /**
   A TABLE_SHARE's place in the table definition cache.
@@ -78,6 +79,10 @@ struct TDC_element
   ulonglong scan_opens;
   /** TABLEs of this share that had to make room for others. */
   ulonglong evictions;
+  /** What root_bytes of a new share are; never changes while it is there. */
+  uint32 root_bytes;
+  /** What the share has added to Table_cache_memory::definitions. */
+  std::atomic<uint32> bytes;
 
   void wait_for_refs(uint my_refs);
   void flush(THD *thd, bool mark_flushed);
@@ -90,6 +95,8 @@ struct TDC_element
 struct TC_share_info
 {
   uint open, in_use, free;
+  /** What its TABLEs take, and its definition; not InnoDB's. */
+  ulonglong table_bytes, definition_bytes;
   ulonglong hits, misses, scan_opens, evictions;
   /** False: only scans have released a TABLE of this share so far. */
   bool ever_used;
@@ -137,6 +144,7 @@ enum Tc_scan
 };
 
 Tc_scan tc_is_scan(THD *thd, const TABLE_LIST *tl);
+TABLE *tc_alloc_table(THD *thd);
 void tc_add_table(THD *thd, TABLE *table, bool scan= false);
 void tc_use_locked_table(THD *thd, TABLE *table, const TABLE_LIST *tl);
 void tc_release_table(TABLE *table);
@@ -145,6 +153,14 @@ TABLE *tc_acquire_table(THD *thd, TDC_element *element,
 bool tc_load_triggers(THD *thd, TABLE *table);
 void tc_get_share_info(TDC_element *element, TC_share_info *info);
 
+int show_tc_memory_used(THD *thd, SHOW_VAR *var, void *buff,
+                        system_status_var *, enum enum_var_type scope);
+int show_tc_memory_tables(THD *thd, SHOW_VAR *var, void *buff,
+                          system_status_var *, enum enum_var_type scope);
+int show_tc_memory_definitions(THD *thd, SHOW_VAR *var, void *buff,
+                               system_status_var *, enum enum_var_type scope);
+int show_tc_memory_innodb(THD *thd, SHOW_VAR *var, void *buff,
+                          system_status_var *, enum enum_var_type scope);
 int show_tc_active_instances(THD *thd, SHOW_VAR *var, void *buff,
                              system_status_var *, enum enum_var_type scope);
 int show_tc_evictions(THD *thd, SHOW_VAR *var, void *buff,

@@ -15,6 +15,8 @@
 struct Share_check
 {
   ulong open, free;
+  /** What TABLEs and shares say that they have added to the sums. */
+  size_t table_bytes, share_bytes;
   const char *wrong;
 };
 
@@ -31,10 +33,12 @@ static my_bool check_share(void *arg, void *check_arg)
   All_share_tables_list::Iterator it(element->all_tables);
   while (TABLE *table= it++)
   {
+    check->table_bytes+= Table_cache_instance::weight(table);
     if (table->s != element->share)
       check->wrong= "a TABLE is in the list of another share";
     n++;
   }
+  check->share_bytes+= element->bytes;
   if (n != element->open_tables)
     check->wrong= "a share has another number of TABLEs than it says";
   if (n > element->ref_count)
@@ -56,10 +60,11 @@ static my_bool check_share(void *arg, void *check_arg)
   Walk through all structures of both caches, and verify what the comments of
   this file and of table_cache_core.h say of them.
 
-  The server need not be at rest. Two facts hold only at rest: the number of
-  TABLEs of all shares is the count, and the limit is exceeded only if no TABLE
-  is free. The function looks at them again for some seconds: there is an error
-  if one of them stays wrong while nobody opens or closes a TABLE.
+  The server need not be at rest. Some facts hold only at rest: the number of
+  TABLEs of all shares is the count, their bytes and those of the shares are the
+  sums, and the limit is exceeded only if no TABLE is free. The function looks at
+  them again for some seconds: there is an error if one of them stays wrong while
+  nobody opens or closes a TABLE.
 
   @return NULL, or what is wrong
 */
@@ -72,7 +77,7 @@ static const char *tc_find_error(THD *thd)
     ulong in_order;
     if ((wrong= tc.check(&in_order)))
       return wrong;
-    Share_check check= { 0, 0, NULL };
+    Share_check check= { 0, 0, 0, 0, NULL };
     ulong before= tc.records();
     if (tdc_iterate(thd, check_share, &check, true) && check.wrong)
       return check.wrong;
@@ -82,6 +87,10 @@ static const char *tc_find_error(THD *thd)
       wrong= "the count of the cache is not the number of TABLEs";
     else if (check.free != in_order)
       wrong= "a free TABLE is not in the order of eviction";
+    else if (check.table_bytes != tc.weight())
+      wrong= "the bytes of the cache are not those of the TABLEs";
+    else if (check.share_bytes != tc_memory.definitions)
+      wrong= "the bytes of the definitions are not those of the shares";
     else if (check.free && before > tc_size)
       wrong= "the limit is exceeded, and there are free TABLEs";
     else

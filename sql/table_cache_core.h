@@ -56,6 +56,11 @@
   The caller closes an object after the object has left the count, the order and
   its slot, and holds no lock then.
 
+  Each object has a weight, the bytes that it takes. The core adds them up, and
+  knows nothing else of them. The weight is taken when the object is added, and
+  taken back when it leaves the count; in between only its user may change it
+  (weigh()). So a hit neither reads nor writes a weight.
+
   Locks: order_mutex, then the lock of one slot. The owner's mutex of a share
   comes before these.
 */
@@ -82,11 +87,15 @@
                                valid while the object is free
     A::user(Object*)           the user, NULL if the object is free
     A::set_user(Object*, User*)
+    A::weight(const Object*), A::set_weight(Object*, uint32)
+                               belong to the object's user, or to the thread
+                               that has taken a free one to close it
     A::cpu()                   see Table_cache_machine
     A::locked()                a slot has been locked; tests count these
 
-  A limit is an object that converts to ulong, and a mark one that converts to
-  bool. A time is a number that grows with time; its unit is the caller's.
+  A limit has allows(count, weight): may so many objects of this weight together
+  stay? It may change at any moment. A mark is an object that converts to bool.
+  A time is a number that grows with time; its unit is the caller's.
 */
 
 template <class A> class Table_cache_core
@@ -143,8 +152,10 @@ private:
   Objects_by_time first, used;
   /** Those released as OLDEST. Front: released last, the next to be evicted. */
   I_P_List<Object, typename A::Order_links> ahead;
-  /** Number of objects, used and free. Any thread reads these three. */
+  /** Number of objects, used and free. Any thread reads these four. */
   std::atomic<ulong> count;
+  /** Sum of their weights. Threads change it without order_mutex, too. */
+  std::atomic<size_t> total_weight;
   /** Number of objects in "first". */
   std::atomic<ulong> n_first;
   /** Number of objects evicted. */
@@ -319,6 +330,16 @@ private:
     count.store(count.load(std::memory_order_relaxed) - 1,
                 std::memory_order_relaxed);
     A::share(object)->objects.fetch_sub(1, std::memory_order_relaxed);
+    total_weight.fetch_sub(A::weight(object), std::memory_order_relaxed);
+  }
+
+  /** Does the limit allow what there is, and this in addition? */
+  template <class Limit>
+  bool fits(const Limit &limit, ulong more= 0, size_t more_weight= 0) const
+  {
+    return limit.allows(count.load(std::memory_order_relaxed) + more,
+                        total_weight.load(std::memory_order_relaxed) +
+                        more_weight);
   }
 
   /** May an object with this stamp go, which is the next one of its kind? */
@@ -388,7 +409,7 @@ private:
 
     After the last thread that exceeded the limit has called this,
 
-        count <= limit, or no object is free,
+        the limit allows what there is, or no object is free,
 
     because if it finds none, then all objects have left the order, and
     release_slowly(), which brings them back, calls this.
@@ -396,7 +417,7 @@ private:
   template <class Limit>
   Object *evict_over(const Limit &limit, User *user, uint *met)
   {
-    while (unlikely(count.load(std::memory_order_relaxed) > limit))
+    while (unlikely(!fits(limit)))
     {
       if (Object *object= next_victim(user, met))
       {
@@ -472,6 +493,7 @@ public:
     memcpy(shard_of_cpu, map, sizeof(shard_of_cpu));
     mysql_mutex_init(key, &order_mutex, MY_MUTEX_INIT_FAST);
     count= n_first= 0;
+    total_weight= 0;
     evicted= remote= 0;
   }
 
@@ -479,12 +501,16 @@ public:
   void destroy()
   {
     DBUG_ASSERT(count == 0);
+    DBUG_ASSERT(total_weight == 0);
     mysql_mutex_destroy(&order_mutex);
   }
 
   uint active_shards() const { return n_shards; }
   /** Number of objects, used and free. */
   ulong records() const { return count.load(std::memory_order_relaxed); }
+  /** Sum of their weights. */
+  size_t weight() const
+  { return total_weight.load(std::memory_order_relaxed); }
   ulonglong evictions() const
   { return evicted.load(std::memory_order_relaxed); }
   ulonglong remote_hits() const
@@ -549,10 +575,10 @@ public:
 
 
   /**
-    Add a new object, which has a user.
+    Add a new object, which has a user and a weight.
 
     @param now         time
-    @param limit       how many objects may be cached; may change meanwhile
+    @param limit       what may be cached; may change meanwhile
     @param[out] room   was there room for the object?
     @return another object, which the caller has to close, or NULL
   */
@@ -564,15 +590,26 @@ public:
     state.free= false;
     state.linked= 0;
     mysql_mutex_lock(&order_mutex);
-    *room= count.load(std::memory_order_relaxed) < limit;
+    *room= fits(limit, 1, A::weight(object));
     count.store(count.load(std::memory_order_relaxed) + 1,
                 std::memory_order_relaxed);
     A::share(object)->objects.fetch_add(1, std::memory_order_relaxed);
+    total_weight.fetch_add(A::weight(object), std::memory_order_relaxed);
     link(object, NEWEST_KIND | now);
     uint met= 0;
     Object *victim= evict_over(limit, A::user(object), &met);
     mysql_mutex_unlock(&order_mutex);
     return victim;
+  }
+
+  /** The caller uses this object, and knows its weight anew. Evicts nothing. */
+  void weigh(Object *object, uint32 weight)
+  {
+    DBUG_ASSERT(!A::state(object).free);
+    /* Unsigned: a lesser weight makes the sum wrap round to what it should be */
+    total_weight.fetch_add((size_t) weight - A::weight(object),
+                           std::memory_order_relaxed);
+    A::set_weight(object, weight);
   }
 
   /** Remove an object that is in use: the caller will close it. */

@@ -4,8 +4,8 @@
 
 /**
   @file
-  The functions of the table cache (table_cache.cc) that only the table
-  definition cache (table_def_cache.cc) calls; but tc_opened_ahead() is for
+  The functions that the table cache (table_cache*.cc) and the table definition
+  cache (table_def_cache.cc) have for each other; but tc_opened_ahead() is for
   plugins that open tables ahead of their use. Each TDC_element has
   tc_part_size() bytes behind it, which belong to the table cache: the free half
   of the share's TABLEs.
@@ -33,5 +33,11 @@ void tc_take_free_tables(TDC_element *element, Table_list *out);
 void tc_close_tables(Table_list *list);
 
 void tc_opened_ahead(TABLE *table);
+
+/* table_cache_memory.cc */
+void tdc_weigh_share(TDC_element *element, TABLE_SHARE *share, bool new_share);
+size_t tdc_forget_weight(TDC_element *element);
+/* table_def_cache.cc */
+size_t tdc_evict_bytes(size_t bytes);
 
 #endif /* TABLE_CACHE_PARTS_INCLUDED */

@@ -15,12 +15,16 @@
   - instance: the Table_cache_state, see there;
   - insert_values, of a free TABLE: the stamp. TABLE::init() sets it to NULL
     whenever a statement starts to use the TABLE.
+
+  Only what a hit does not use is elsewhere: a Table_cache_weight is behind each
+  TABLE (tc_alloc_table()).
 */
 
 #include "table.h"
 #include "sql_class.h"
 #include "table_cache.h"
 #include "table_cache_core.h"
+#include "table_cache_memory.h"
 #include "table_cache_parts.h"
 
 /** A share's free TABLEs. */
@@ -33,6 +37,19 @@ static inline TABLE_cache_share *free_half(TDC_element *element)
     (MY_ALIGN(reinterpret_cast<size_t>(element + 1),
               alignof(TABLE_cache_share)));
 }
+
+
+/** What a TABLE takes. Written by its user, or the thread that closes it. */
+
+struct Table_cache_weight
+{
+  /** Of the connection, when it began to open the TABLE. */
+  int64 allocated_before;
+  /** What does not change while the TABLE is open. */
+  uint32 constant;
+  /** What has been added to the sum. Any thread reads it. */
+  std::atomic<uint32> bytes;
+};
 
 
 /** TABLEs, as the core sees them. TABLE knows this struct as a friend. */
@@ -52,9 +69,11 @@ struct Table_cache_instance: public Table_cache_machine
   /**
     Flags in the state of a used TABLE. SCAN: release it as EVICT_FIRST.
     SCAN_OPENED, with SCAN: the user has opened it, and it is not counted in
-    scan_opens yet. AHEAD: release it as OLDEST. NO_USE: as AS_BEFORE.
+    scan_opens yet. AHEAD: release it as OLDEST. NO_USE: as AS_BEFORE. WEIGH:
+    find out what it takes.
   */
-  static constexpr uchar SCAN= 1, SCAN_OPENED= 2, AHEAD= 4, NO_USE= 8;
+  static constexpr uchar SCAN= 1, SCAN_OPENED= 2, AHEAD= 4, NO_USE= 8,
+                         WEIGH= 16;
 
   static TABLE_cache_share *share(TABLE *table)
   { return free_half(table->s->tdc); }
@@ -79,6 +98,15 @@ struct Table_cache_instance: public Table_cache_machine
 #endif
   static THD *user(TABLE *table) { return table->in_use; }
   static void set_user(TABLE *table, THD *thd) { table->in_use= thd; }
+  static Table_cache_weight *weight_of(TABLE *table)
+  {
+    static_assert(!(sizeof(TABLE) % alignof(Table_cache_weight)), "");
+    return reinterpret_cast<Table_cache_weight*>(table + 1);
+  }
+  static uint32 weight(TABLE *table)
+  { return weight_of(table)->bytes.load(std::memory_order_relaxed); }
+  static void set_weight(TABLE *table, uint32 bytes)
+  { weight_of(table)->bytes.store(bytes, std::memory_order_relaxed); }
 
 #ifndef DBUG_OFF
   /** Tests say on which CPU a statement runs. */
@@ -91,15 +119,19 @@ struct Table_cache_instance: public Table_cache_machine
 #endif
 };
 
-/** @@table_open_cache, which a client may set at any moment. */
+/**
+  @@table_open_cache and @@table_cache_memory, which a client may set at any
+  moment.
+*/
 
 struct Table_cache_limit
 {
-  operator ulong() const
+  bool allows(ulong count, size_t weight) const
   {
     static_assert(sizeof(std::atomic<ulong>) == sizeof(tc_size), "");
-    return reinterpret_cast<const std::atomic<ulong>*>(&tc_size)->
-             load(std::memory_order_relaxed);
+    return count <= reinterpret_cast<const std::atomic<ulong>*>(&tc_size)->
+             load(std::memory_order_relaxed) &&
+           tc_memory.allows_tables(weight);
   }
 };
 
@@ -108,6 +140,11 @@ typedef Table_cache_core<Table_cache_instance> Table_cache;
 /** All TABLEs of the server. */
 extern Table_cache tc;
 
+/* table_cache.cc */
+size_t tc_evict_bytes(THD *thd, size_t bytes, bool whatever_part);
+/* table_cache_memory.cc */
+void tc_weigh_new(THD *thd, TABLE *table);
+size_t tc_weigh_again(TABLE *table);
 /* table_cache_scan.cc */
 bool tc_scan_leaves_last(TDC_element *element);
 void tc_count_scan_open(TDC_element *element);

@@ -45,6 +45,7 @@
 #include "table.h"
 #include "sql_base.h"
 #include "debug_sync.h"
+#include "table_cache_memory.h"
 #include "table_cache_parts.h"
 #include "unireg.h"
 #include <my_open_index.h>
@@ -165,6 +166,7 @@ static void assert_clean(TDC_element *element __attribute__((unused)))
   DBUG_ASSERT(element->m_flush_tickets.is_empty());
   DBUG_ASSERT(!element->unused);
   DBUG_ASSERT(!element->scanned);
+  DBUG_ASSERT(!element->bytes);
   tc_assert_no_free(element);
 }
 
@@ -184,6 +186,8 @@ static void element_constructor(uchar *memory)
   element->unused= element->scanned= element->used_again= false;
   element->ref_count= element->all_tables_refs= element->open_tables= 0;
   element->misses= element->scan_opens= element->evictions= 0;
+  element->root_bytes= 0;
+  element->bytes= 0;
   element->m_flush_tickets.empty();
   element->all_tables.empty();
   tc_init_part(element);
@@ -246,9 +250,11 @@ ulong tdc_records()
 
   @pre The caller holds LOCK_table_share, and the element is in no Unused_list.
   The function unlocks.
+
+  @return how many bytes the share has taken
 */
 
-static void tdc_delete_share(TDC_element *element)
+static size_t tdc_delete_share(TDC_element *element)
 {
   DBUG_ENTER("tdc_delete_share");
   mysql_mutex_assert_owner(&element->LOCK_table_share);
@@ -269,6 +275,7 @@ static void tdc_delete_share(TDC_element *element)
     while (!element->m_flush_tickets.is_empty())
       mysql_cond_wait(&element->COND_release, &element->LOCK_table_share);
   }
+  const size_t bytes= tdc_forget_weight(element);
   mysql_mutex_unlock(&element->LOCK_table_share);
 
   Pins pins(current_thd);
@@ -281,7 +288,7 @@ static void tdc_delete_share(TDC_element *element)
   memcpy(key, element->m_key, key_length);
   lf_hash_delete(&tdc_hash, pins, key, key_length);
   free_table_share(share);
-  DBUG_VOID_RETURN;
+  DBUG_RETURN(bytes);
 }
 
 
@@ -327,10 +334,11 @@ static void tdc_link_unused(TDC_element *element)
                         function may pass by. NULL: it passes by all that are in
                         use, and none that was used again.
 
-  @return false if it found none in so many steps
+  @return how many bytes the share has taken; 0 if the function found none in so
+          many steps
 */
 
-static bool tdc_purge_one(uint *steps)
+static size_t tdc_purge_one(uint *steps)
 {
   for (;;)
   {
@@ -341,7 +349,7 @@ static bool tdc_purge_one(uint *steps)
     if (!element || (steps && !*steps))
     {
       mysql_mutex_unlock(&LOCK_unused_shares);
-      return false;
+      return 0;
     }
     mysql_mutex_lock(&element->LOCK_table_share);
     tdc_unlink_unused(element);
@@ -351,8 +359,7 @@ static bool tdc_purge_one(uint *steps)
           !element->flushed))
     {
       mysql_mutex_unlock(&LOCK_unused_shares);
-      tdc_delete_share(element);
-      return true;
+      return tdc_delete_share(element);
     }
     /* A share that is in use comes back when its last reference goes. */
     if (!in_use)
@@ -375,6 +382,9 @@ static bool tdc_purge_one(uint *steps)
   A statement that has read a definition frees at most two others, and passes by
   at most 32, so that it does not pay for a table_definition_cache that somebody
   has lowered. The limit is kept after a number of such statements.
+
+  It also frees some if shares have more than their part of table_cache_memory:
+  a statement that opens no TABLE, but a view, does nothing else for that limit.
 */
 
 void tdc_purge(bool all)
@@ -391,7 +401,34 @@ void tdc_purge(bool all)
     if (!tdc_purge_one(&steps))
       break;
   }
+  if (unlikely(tc_memory.excess()) &&
+      tc_memory.definitions.load(std::memory_order_relaxed) >
+      tc_memory.limit() / Table_cache_memory::PART)
+    tdc_evict_bytes(MY_MIN(tc_memory.excess(), 65536));
   DBUG_VOID_RETURN;
+}
+
+
+/**
+  Free unused shares, in the order of tdc_purge(), until they have given back so
+  many bytes, or the function has passed by 64 that are in use or were used
+  again.
+
+  @return how many bytes they have taken
+*/
+
+size_t tdc_evict_bytes(size_t bytes)
+{
+  size_t freed= 0;
+  uint steps= 64;
+  while (freed < bytes)
+  {
+    const size_t got= tdc_purge_one(&steps);
+    if (!got)
+      break;
+    freed+= got;
+  }
+  return freed;
 }
 
 
@@ -486,6 +523,7 @@ static TABLE_SHARE *tdc_open_share(THD *thd, TABLE_LIST *tl, uint flags,
     return NULL;
   }
 
+  tdc_weigh_share(element, share, true);
   mysql_mutex_lock(&element->LOCK_table_share);
   share->tdc= element;
   element->share= share;

@@ -31,7 +31,7 @@ namespace Show {
 enum table_cache_columns
 {
   SCHEMA, NAME, ENGINE, OPEN_TABLES, IN_USE, FREE, HITS, MISSES, EVICTIONS,
-  IDLE_SECONDS, SCAN_OPENS
+  IDLE_SECONDS, SCAN_OPENS, TABLES_MEMORY, DEFINITION_MEMORY
 };
 
 static ST_FIELD_INFO table_cache_fields[]=
@@ -47,6 +47,9 @@ static ST_FIELD_INFO table_cache_fields[]=
   Column("EVICTIONS",     ULonglong(20), NOT_NULL),     // TABLEs evicted
   Column("IDLE_SECONDS",  ULonglong(20), NULLABLE),     // NULL: never used
   Column("SCAN_OPENS",    ULonglong(20), NOT_NULL),     // of MISSES, by scans
+  // Bytes that count for table_cache_memory; InnoDB's definition does not show
+  Column("TABLES_MEMORY", ULonglong(20), NOT_NULL),     // of all OPEN_TABLES
+  Column("DEFINITION_MEMORY", ULonglong(20), NOT_NULL),
   CEnd()
 };
 
@@ -164,6 +167,8 @@ static int store_row(THD *thd, TABLE *table, const Row *row)
   else
     field[Show::IDLE_SECONDS]->set_null();
   field[Show::SCAN_OPENS]->store(info.scan_opens, TRUE);
+  field[Show::TABLES_MEMORY]->store(info.table_bytes, TRUE);
+  field[Show::DEFINITION_MEMORY]->store(info.definition_bytes, TRUE);
   return schema_table_store_record(thd, table);
 }
 

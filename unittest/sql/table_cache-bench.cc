@@ -44,6 +44,7 @@ typedef I_P_List<Test_object, Access::Order_links, I_P_List_null_counter,
 
 static const uint INSTANCES= 8;                 /* default of both designs */
 static const ulong LIMIT= 100000;
+static const Test_limit core_limit(LIMIT);
 static const uint MANY= 1000;
 static const uint TOUCH= 4096;
 
@@ -185,13 +186,13 @@ public:
   void add(Test_object *object, Test_user *)
   {
     bool room;
-    if (core.add(object, 0, LIMIT, &room))
+    if (core.add(object, 0, core_limit, &room))
       abort();
   }
   void release(Test_object *object)
   {
     if (core.release(object, Core::NEWEST, clock.at(object->user->statement),
-                     object->share->flushed, LIMIT).to_close)
+                     object->share->flushed, core_limit).to_close)
       abort();
   }
 };

@@ -54,7 +54,7 @@ struct Core_cache
   Core core;
   Test_user user;
   std::vector<Test_share> shares;
-  ulong limit;
+  Test_limit limit;
   bool twice;
 
   Core_cache(Policy policy, uint tables, ulong limit_arg):

@@ -77,7 +77,7 @@ struct Fixture
   Core core;
   Test_user user;
   std::vector<Test_share*> shares;
-  std::atomic<ulong> limit;
+  Test_limit limit;
   std::atomic<ulong> live;
   /** Other threads use the cache. */
   std::atomic<bool> busy;
@@ -153,12 +153,13 @@ struct Fixture
   { return core.acquire(shares[share]->part, &user); }
 
   /** Open an object. The caller closes the victim. */
-  Test_object *make(uint share, Test_object **victim)
+  Test_object *make(uint share, Test_object **victim, uint32 weight= 1)
   {
     Test_object *object= new Test_object;
     object->share= shares[share];
     object->user= &user;
     object->number= 0;
+    object->weight= weight;
     object->uses= 0;
     bool room;
     mysql_mutex_lock(&shares[share]->mutex);
@@ -170,9 +171,9 @@ struct Fixture
   }
 
   /** Open an object, and evict one if there are too many now. */
-  Test_object *open(uint share, bool *evicted= NULL)
+  Test_object *open(uint share, bool *evicted= NULL, uint32 weight= 1)
   {
-    Test_object *victim, *object= make(share, &victim);
+    Test_object *victim, *object= make(share, &victim, weight);
     if (evicted)
       *evicted= victim != NULL;
     if (victim)
@@ -323,6 +324,70 @@ static void a_busy_slot_is_waited_for_if_no_other_has_one()
   other.join();
   ok(got == first, "a busy slot is waited for if no other has an object");
   f.release(first);
+}
+
+
+static void a_limit_of_weight_evicts_the_oldest()
+{
+  Fixture f(4, 100, 100);
+  Test_object *victim, *object[20];
+  for (uint i= 0; i < 10; i++)
+    f.release(object[i]= f.make(i, &victim, 10));
+  ok(f.core.weight() == 100, "the cache knows what its objects weigh");
+  f.limit.weight= 100;
+  bool right= true;
+  object[10]= f.make(10, &victim, 35);
+  right&= victim == object[0];
+  f.close(victim);
+  ok(right && f.core.weight() == 125,
+     "an open evicts one, the one released longest ago");
+  ok(f.trim() == 3 && f.core.weight() == 95 && f.acquire(4) == object[4],
+     "a thread that makes room evicts as many as it takes, and no more");
+  f.release(object[4]);
+  f.release(object[10]);
+  ok(f.core.records() == 7 && !f.check(), "what fits stays");
+  f.limit.count= 5;
+  ok(f.trim() == 2 && f.core.weight() == 75, "the limit in objects still holds");
+  f.limit.count= 100;
+  f.limit.weight= 30;
+  f.trim();
+  ok(f.core.records() == 0 && f.core.weight() == 0,
+     "a lower limit evicts until the rest fits, however heavy the last one is");
+}
+
+
+static void use_may_exceed_a_limit_of_weight()
+{
+  Fixture f(4, 100, 100);
+  Test_object *victim, *object[10];
+  bool right= true;
+  f.limit.weight= 100;
+  for (uint i= 0; i < 10; i++)
+  {
+    object[i]= f.make(i, &victim, 10 * (i + 1));
+    right&= !victim;
+  }
+  ok(right && f.core.weight() == 550, "objects in use may exceed it");
+  for (uint i= 0; i < 10; i++)
+  {
+    f.release(object[i]);
+    right&= f.core.weight() <= 100 || f.core.records() == 9 - i;
+  }
+  ok(right && f.core.weight() <= 100, "with the limit exceeded, releases evict");
+}
+
+
+static void a_user_weighs_its_object_anew()
+{
+  Fixture f(4, 10, 100);
+  Test_object *victim, *object= f.make(0, &victim, 10);
+  f.core.weigh(object, 30);
+  ok(f.core.weight() == 30, "a user may find that its object weighs more");
+  f.core.weigh(object, 20);
+  ok(f.core.weight() == 20, "or less");
+  f.core.forget(object);
+  f.close(object);
+  ok(f.core.weight() == 0, "and what was added leaves with the object");
 }
 
 
@@ -800,6 +865,7 @@ struct Model
     Core::Order order;
     uint place;
     Key key;
+    uint32 weight;
   };
 
   uint places;
@@ -809,11 +875,12 @@ struct Model
   std::vector<uint> objects;                    /* [share] */
   std::vector<Known*> used;
   ulong limit;
+  size_t weight, weight_limit;
   longlong time;
 
   Model(uint shards, uint shares, ulong limit_arg):
     places(shards + 1), free(places * shares), hints(shares), objects(shares),
-    limit(limit_arg), time(0)
+    limit(limit_arg), weight(0), weight_limit(~(size_t) 0), time(0)
   {}
 
   size_t records() const { return order.size() + used.size(); }
@@ -874,6 +941,7 @@ struct Model
   void forget(Known *known)
   {
     objects[known->share]--;
+    weight-= known->weight;
     delete known;
   }
 
@@ -896,10 +964,10 @@ struct Model
     return n;
   }
 
-  /* Evict one object if the limit is exceeded. */
+  /* Evict one object if a limit is exceeded. */
   Test_object *evict()
   {
-    if (records() <= limit || order.empty())
+    if ((records() <= limit && weight <= weight_limit) || order.empty())
       return NULL;
     Known *known= order.begin()->second;
     Test_object *object= known->object;
@@ -928,6 +996,13 @@ static void random_operations(uint shards, uint shares, ulonglong operations)
       f.close(object);
       done[7]++;
     }
+  };
+  /* Like a thread that makes room: a heavy object takes more than one victim. */
+  auto compare_victims= [&]() {
+    Test_object *victim;
+    do
+      compare_victim(victim= f.evict());
+    while (victim && !wrong);
   };
   auto take_used= [&]() {
     uint n= random((uint) model.used.size());
@@ -964,21 +1039,34 @@ static void random_operations(uint shards, uint shares, ulonglong operations)
         if (miss)
         {
           known= new Model::Known();
-          known->object= f.make(share, &victim);
+          known->weight= 1 + random(random(8) ? 100 : 10000);
+          known->object= f.make(share, &victim, known->weight);
           known->share= share;
           model.objects[share]++;
+          model.weight+= known->weight;
         }
         done[miss ? 0 : 1]++;
         known->order= random(scans) ? Core::NEWEST :
                       random(2) ? Core::OLDEST : Core::EVICT_FIRST;
         model.used.push_back(known);
         if (miss)
+        {
           compare_victim(victim);
+          compare_victims();
+        }
       }
       else
       {
         Model::Known *known= take_used();
         done[2]++;
+        if (!random(16))
+        {
+          model.weight-= known->weight;
+          known->weight= 1 + random(1000);
+          model.weight+= known->weight;
+          f.core.weigh(known->object, known->weight);
+          compare_victims();
+        }
         Core::Released released=
           f.core.release(known->object, known->order, test_clock++,
                          f.shares[known->share]->flushed, f.limit);
@@ -989,6 +1077,7 @@ static void random_operations(uint shards, uint shares, ulonglong operations)
         }
         model.put(known, test_cpu);
         compare_victim(released.to_close);
+        compare_victims();
       }
     }
     else if (what < 993)
@@ -1029,10 +1118,9 @@ static void random_operations(uint shards, uint shares, ulonglong operations)
     else if (what < 998)
     {
       model.limit= f.limit= random(8) ? random(300) : random(10);
-      Test_object *victim;
-      do
-        compare_victim(victim= f.evict());
-      while (victim && !wrong);
+      model.weight_limit= f.limit.weight=
+        random(2) ? ~(size_t) 0 : random(random(4) ? 40000 : 1000);
+      compare_victims();
       done[5]++;
       scans= random(3) ? 20 : 1 + random(3);
     }
@@ -1041,6 +1129,8 @@ static void random_operations(uint shards, uint shares, ulonglong operations)
 
     if (!wrong && f.core.records() != model.records())
       wrong= "another number of objects than in the model";
+    if (!wrong && f.core.weight() != model.weight)
+      wrong= "another weight than in the model";
     if (!wrong && i % 256 == 0)
     {
       for (uint share= 0; share < shares; share++)
@@ -1097,7 +1187,8 @@ static void thread_main(Fixture *f, uint number, uint operations,
       {
         if (f->shares[share]->flushed)
           continue;
-        object= f->open(share);
+        object= f->open(share, NULL, 1 + random(100));
+        f->trim();
       }
       if (object->user != &f->user || object->share != f->shares[share])
         errors->fetch_add(1);
@@ -1110,6 +1201,11 @@ static void thread_main(Fixture *f, uint number, uint operations,
         continue;
       uint n= random((uint) used.size());
       used[n]->uses++;
+      if (!random(16))
+      {
+        f->core.weigh(used[n], 1 + random(100));
+        f->trim();
+      }
       f->release(used[n], random(10) ? Core::NEWEST :
                           random(2) ? Core::OLDEST : Core::EVICT_FIRST);
       used[n]= used.back();
@@ -1128,6 +1224,7 @@ static void thread_main(Fixture *f, uint number, uint operations,
     else if (what < 995)
     {
       f->limit= random(4) ? random(60) : random(3);
+      f->limit.weight= random(2) ? ~(size_t) 0 : random(2000);
       f->trim();
     }
     else if (what < 996)
@@ -1199,7 +1296,8 @@ static void threads(uint shards, uint shares, uint rounds, uint operations)
     {
       if (f.core.records() != f.live)
         wrong= "the count is not the number of objects";
-      else if (f.core.records() > f.limit)
+      else if (f.core.records() > f.limit.count ||
+               f.core.weight() > f.limit.weight)
         wrong= "the limit is exceeded though nothing is in use";
     }
   }
@@ -1256,6 +1354,9 @@ int main(int argc, char **argv)
   a_hit_locks_two_slots();
   a_hint_goes_with_the_last_object();
   no_statement_pays_for_a_lower_limit();
+  a_limit_of_weight_evicts_the_oldest();
+  use_may_exceed_a_limit_of_weight();
+  a_user_weighs_its_object_anew();
   those_used_while_others_were_evicted_are_evicted_in_turn();
   cpus_are_dealt_out_to_all_shards();
   a_long_statement_releases_what_is_new();

@@ -13,6 +13,17 @@
 struct Test_user;
 struct Test_share;
 
+/** A limit of the number of objects, and of their weight. */
+struct Test_limit
+{
+  std::atomic<ulong> count;
+  std::atomic<size_t> weight;
+
+  Test_limit(ulong count_arg): count(count_arg), weight(~(size_t) 0) {}
+  ulong operator=(ulong count_arg) { return count= count_arg; }
+  bool allows(ulong n, size_t sum) const { return n <= count && sum <= weight; }
+};
+
 struct Test_object
 {
   Test_object *share_next, **share_prev;
@@ -22,6 +33,7 @@ struct Test_object
   ulonglong stamp;
   Table_cache_state state;
   uint32 number;
+  uint32 weight;
   /** Only the user writes it, without a lock: shows if there are two. */
   ulonglong uses;
 };
@@ -40,6 +52,9 @@ template <class M> struct Test_access: public M
   static void set_stamp(Object *object, ulonglong stamp)
   { object->stamp= stamp; }
   static Table_cache_state &state(Object *object) { return object->state; }
+  static uint32 weight(const Object *object) { return object->weight; }
+  static void set_weight(Object *object, uint32 weight)
+  { object->weight= weight; }
   static User *user(Object *object) { return object->user; }
   static void set_user(Object *object, User *user) { object->user= user; }
 };

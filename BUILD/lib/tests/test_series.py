@@ -29,6 +29,8 @@ OWNERS = (
      {"query-cache-own-nodes"}),
     (r"mysql-test/suite/table_cache/([rt]|include)/qc_", {"query-cache"}),
     (r"mysql-test/suite/table_cache/([rt]|include)/tc_", {"table-cache"}),
+    (r"mysql-test/suite/table_cache/([rt]|include)/memory_limit_",
+     {"table-cache-memory"}),
     (r"mysql-test/suite/table_cache/[rt]/stat_tables_", {"empty-statistics"}),
     (r"mysql-test/suite/table_cache/[rt]/stat_nothing_",
      {"less-memory-statistics"}),

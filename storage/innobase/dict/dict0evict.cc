@@ -21,7 +21,8 @@ latch with lock_cache().
 How a slice finds its place
 ---------------------------
 dict_sys.table_LRU is never sorted: a thread adds a table at the head, the table
-stays where it is, and a thread removes it.  Eviction goes from the tail to the
+stays where it is, and a thread removes it.  (With table_cache_memory, a table in
+use may move to the head: see 5.)  Eviction goes from the tail to the
 head.  When a slice ends, it notes the next tables on its way (PLACES of them, by
 address and id).  The next slice goes on from the first of these that is still in
 the cache, in table_LRU.  The noted tables before it have left the list, so they
@@ -34,7 +35,8 @@ table twice, and leaves none out.  Between slices another thread may have
    have the address of the former one.  The latter is near the head, as all
    tables that were loaded since: this run ends early, and the next one starts
    from the tail;
-4. removed all that were noted: then this run ends, too.
+4. removed all that were noted: then this run ends, too;
+5. moved it to the head (dict_memory_evict()): as 3.
 
 The noted tables have no reference, so a thread can drop them.  The code that
 removes tables does nothing for this.

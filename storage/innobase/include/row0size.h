@@ -15,6 +15,7 @@ needs. */
 #include "mem0reserve.h"
 #include "dict0dict.h"
 #include "fts0fts.h"
+#include "que0que.h"
 #include "row0ins.h"
 #include "row0mysql.h"
 #include "row0sel.h"
@@ -74,6 +75,16 @@ inline void row_reserve_update(row_prebuilt_t *prebuilt)
                         sizeof(upd_field_t)) + row_graph_size());
 }
 
+/** How many bytes of a fetch cache, or of a template, stay with the handle */
+static constexpr ulint ROW_SMALL_BYTES= 2048;
+
+/** @return whether the fetch cache of a handle stays when the statement ends */
+inline bool row_fetch_cache_stays(const row_prebuilt_t *prebuilt)
+{
+  return prebuilt->mysql_row_len * UT_ARR_SIZE(prebuilt->fetch_cache) <=
+    ROW_SMALL_BYTES;
+}
+
 /** Free what only the statement that ends now needed, unless it is so small that
 each statement would pay more for allocating it again than the memory is worth.
 Each row of a table like wp_posts takes 5 KiB in the fetch cache, which has
@@ -83,12 +94,11 @@ instructions if both are freed.
 The template of whole rows stays: INSERT uses it without building it again. */
 inline void row_prebuilt_end_statement(row_prebuilt_t *prebuilt)
 {
-  static constexpr ulint SMALL= 2048;           /* bytes */
   if (byte *row= prebuilt->fetch_cache[0])
   {
     ut_ad(mach_read_from_4(row - 4) == ROW_PREBUILT_FETCH_MAGIC_N);
     prebuilt->n_fetch_cached= prebuilt->fetch_cache_first= 0;
-    if (prebuilt->mysql_row_len * UT_ARR_SIZE(prebuilt->fetch_cache) > SMALL)
+    if (!row_fetch_cache_stays(prebuilt))
     {
       ut_free(row - 4);
       prebuilt->fetch_cache[0]= nullptr;
@@ -96,7 +106,8 @@ inline void row_prebuilt_end_statement(row_prebuilt_t *prebuilt)
   }
   const dict_table_t *table= prebuilt->table;
   if (prebuilt->template_type != ROW_MYSQL_WHOLE_ROW &&
-      (table->n_cols + table->n_v_cols) * sizeof(mysql_row_templ_t) > SMALL)
+      (table->n_cols + table->n_v_cols) * sizeof(mysql_row_templ_t) >
+      ROW_SMALL_BYTES)
   {
     ut_free(prebuilt->mysql_template);
     prebuilt->mysql_template= nullptr;

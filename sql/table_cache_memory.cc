@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/**
+  @file
+  table_cache_memory: what TABLEs and shares take, and who makes room. See
+  table_cache_memory.h.
+*/
+
+#include "mariadb.h"
+#include "sql_base.h"
+#include "table_cache_tables.h"
+#ifdef WITH_PARTITION_STORAGE_ENGINE
+#include "partition_info.h"
+#include "ha_partition.h"
+#endif
+
+ulonglong table_cache_memory;
+Table_cache_memory tc_memory;
+
+/** What malloc() adds to a piece of memory, on average: 8 bytes, and rounding. */
+static constexpr size_t MALLOC_BYTES= 16;
+/** What my_malloc() adds. */
+static constexpr size_t MY_MALLOC_BYTES= 24 + MALLOC_BYTES;
+
+
+/* ------------------------------------------------------ what objects take */
+
+/** Bytes of the blocks of a root, with what my_malloc() and malloc() add. */
+
+static size_t root_bytes(const MEM_ROOT *root)
+{
+  size_t bytes= 0;
+  for (const USED_MEM *list : { root->free, root->used })
+  {
+    for (const USED_MEM *block= list; block; block= block->next)
+      bytes+= block->size + MY_MALLOC_BYTES;
+  }
+  return bytes;
+}
+
+
+/** Bytes that InnoDB's handlers of a TABLE have allocated without my_malloc(). */
+
+static size_t engine_bytes(const TABLE *table)
+{
+  size_t bytes= 0;
+  handler *file= table->file;
+  if (!tc_memory.innodb_handler)
+    return 0;
+  if (file->ht->db_type == DB_TYPE_INNODB)
+    return tc_memory.innodb_handler(file);
+#ifdef WITH_PARTITION_STORAGE_ENGINE
+  if (file->ht == partition_hton)
+  {
+    handler **child= static_cast<ha_partition*>(file)->get_child_handlers();
+    for (; *child; child++)
+    {
+      if ((*child)->ht->db_type == DB_TYPE_INNODB)
+        bytes+= tc_memory.innodb_handler(*child);
+    }
+  }
+#endif
+  return bytes;
+}
+
+
+/** What a TABLE takes now: the constant part, and what can grow. */
+
+static uint32 bytes_now(TABLE *table)
+{
+  DBUG_ASSERT(table->db_stat);
+  const size_t bytes= Table_cache_instance::weight_of(table)->constant +
+                      root_bytes(&table->mem_root) + engine_bytes(table);
+  return (uint32) MY_MIN(bytes, UINT_MAX32);
+}
+
+
+/**
+  Allocate a TABLE for tc_add_table(), with a Table_cache_weight behind it.
+
+  Most engines allocate with my_malloc(), which counts the bytes of each
+  connection. So the difference of that count is what the TABLE takes in
+  addition to what bytes_now() looks up. The bytes that belong to a connection
+  (MY_THREAD_SPECIFIC) are counted elsewhere.
+*/
+
+TABLE *tc_alloc_table(THD *thd)
+{
+  const int64 before= thd->status_var.global_memory_used;
+  TABLE *table= static_cast<TABLE*>
+    (my_malloc(key_memory_TABLE, sizeof(TABLE) + sizeof(Table_cache_weight),
+               MYF(MY_WME)));
+  if (table)
+  {
+    Table_cache_weight *weight= Table_cache_instance::weight_of(table);
+    weight->allocated_before= before;
+    Table_cache_instance::set_weight(table, 0);
+  }
+  return table;
+}
+
+
+/** The TABLE has been opened: find out what it takes. The caller uses it. */
+
+void tc_weigh_new(THD *thd, TABLE *table)
+{
+  Table_cache_weight *weight= Table_cache_instance::weight_of(table);
+  const int64 allocated= (int64) thd->status_var.global_memory_used -
+                         weight->allocated_before;
+  const int64 others= allocated - (int64) root_bytes(&table->mem_root);
+  /* Another table may have left the cache, or an engine, meanwhile. */
+  const int64 least= sizeof(TABLE) + sizeof(Table_cache_weight);
+  weight->constant= (uint32) MY_MIN(MY_MAX(others, least) +
+                                    (int64) (2 * MY_MALLOC_BYTES), UINT_MAX32);
+  Table_cache_instance::set_weight(table, bytes_now(table));
+}
+
+
+/**
+  Find out again what a TABLE takes, and its share.
+
+  @pre The caller uses the TABLE, and its handler is open.
+  @return what the TABLE takes
+*/
+
+size_t tc_weigh_again(TABLE *table)
+{
+  const uint32 bytes= bytes_now(table);
+  tc.weigh(table, bytes);
+  tdc_weigh_share(table->s->tdc, table->s, false);
+  return bytes;
+}
+
+
+/**
+  An engine has allocated memory that a TABLE keeps after the statement: look it
+  up when the TABLE is released.
+
+  @pre The caller uses the TABLE. It may be one that is not in the cache.
+*/
+
+void tc_table_has_grown(TABLE *table)
+{
+  Table_cache_instance::flags(table)|= Table_cache_instance::WEIGH;
+}
+
+
+/**
+  Find out what a share takes.
+
+  @param new_share  the share has just been read, and no other thread knows it.
+                    Otherwise the caller has a reference to it
+*/
+
+void tdc_weigh_share(TDC_element *element, TABLE_SHARE *share, bool new_share)
+{
+  if (new_share)
+    element->root_bytes= (uint32)
+      MY_MIN(root_bytes(&share->mem_root) + sizeof(TDC_element) +
+             tc_part_size() + share->name_hash.array.max_element *
+             share->name_hash.array.size_of_element, UINT_MAX32);
+  size_t bytes= element->root_bytes;
+  if (!new_share)
+  {
+    mysql_mutex_lock(&share->LOCK_share);
+    if (const TABLE_STATISTICS_CB *stats= share->stats_cb)
+      bytes+= sizeof(*stats) + MALLOC_BYTES + root_bytes(&stats->mem_root);
+    mysql_mutex_unlock(&share->LOCK_share);
+  }
+  const uint32 now= (uint32) MY_MIN(bytes, UINT_MAX32);
+  const uint32 before= element->bytes.exchange(now, std::memory_order_relaxed);
+  tc_memory.definitions.fetch_add((size_t) now - before,
+                                  std::memory_order_relaxed);
+}
+
+
+/** A share goes. @return what it has taken */
+
+size_t tdc_forget_weight(TDC_element *element)
+{
+  const uint32 bytes= element->bytes.exchange(0, std::memory_order_relaxed);
+  tc_memory.definitions.fetch_sub(bytes, std::memory_order_relaxed);
+  return bytes;
+}
+
+
+/* --------------------------------------------------------- who makes room */
+
+static size_t sum()
+{
+  return tc.weight() + tc_memory.definitions.load(std::memory_order_relaxed) +
+         tc_memory.innodb.load(std::memory_order_relaxed);
+}
+
+
+size_t Table_cache_memory::excess() const
+{
+  const size_t max= limit(), now= likely(!max) ? 0 : sum();
+  return now > max ? now - max : 0;
+}
+
+
+/**
+  Make room: see table_cache_memory.h.
+
+  @param bytes            how many bytes to free, at most about
+  @param may_lock_engine  may this acquire dict_sys.latch? Not while the caller
+                          closes a table, which InnoDB may do with locks held
+
+  The caller holds no lock of either cache. This closes TABLEs.
+
+  @return how many bytes it has freed
+*/
+
+size_t tc_make_room(THD *thd, size_t bytes, bool may_lock_engine)
+{
+  size_t freed= 0;
+  while (freed < bytes)
+  {
+    const size_t excess= tc_memory.excess();
+    if (!excess)
+      break;
+    const size_t wanted= MY_MIN(excess, bytes - freed),
+                 part= tc_memory.limit() / Table_cache_memory::PART;
+    size_t got= 0;
+    if (tc.weight() > part)
+      got= tc_evict_bytes(thd, wanted, false);
+    if (!got && tc_memory.definitions.load(std::memory_order_relaxed) > part)
+      got= tdc_evict_bytes(wanted);
+    if (!got && may_lock_engine && tc_memory.innodb_evict)
+      got= tc_memory.innodb_evict(wanted);
+    if (!got)
+      got= tdc_evict_bytes(wanted);
+    if (!got)
+      got= tc_evict_bytes(thd, wanted, true);
+    if (!got)
+      break;
+    freed+= got;
+  }
+  return freed;
+}
+
+
+/**
+  @@table_cache_memory has been set: free the bytes by which the new limit is
+  exceeded now, as far as there are any that could go. What other threads open
+  meanwhile is theirs to make room for, so this ends however low the limit is.
+  A thread that is killed leaves the rest to them, too.
+*/
+
+void tc_keep_memory_limit()
+{
+  static const size_t STEP= 1024 * 1024;
+  THD *thd= current_thd;
+  size_t left= tc_memory.excess();
+  while (left && !thd->killed)
+  {
+    const size_t freed= tc_make_room(thd, MY_MIN(left, STEP), true);
+    if (!freed)
+      break;
+    left-= MY_MIN(left, freed);
+  }
+}
+
+
+/* ------------------------------------------------------ status variables */
+
+static int show_bytes(SHOW_VAR *var, void *buff, size_t bytes)
+{
+  var->type= SHOW_LONGLONG;
+  var->value= buff;
+  *static_cast<ulonglong*>(buff)= bytes;
+  return 0;
+}
+
+
+int show_tc_memory_used(THD *, SHOW_VAR *var, void *buff, system_status_var *,
+                        enum enum_var_type)
+{
+  return show_bytes(var, buff, sum());
+}
+
+
+int show_tc_memory_tables(THD *, SHOW_VAR *var, void *buff,
+                          system_status_var *, enum enum_var_type)
+{
+  return show_bytes(var, buff, tc.weight());
+}
+
+
+int show_tc_memory_definitions(THD *, SHOW_VAR *var, void *buff,
+                               system_status_var *, enum enum_var_type)
+{
+  return show_bytes(var, buff, tc_memory.definitions);
+}
+
+
+int show_tc_memory_innodb(THD *, SHOW_VAR *var, void *buff,
+                          system_status_var *, enum enum_var_type)
+{
+  return show_bytes(var, buff, tc_memory.innodb);
+}
