@@ -19,6 +19,19 @@ static int compare_names(const void *a_, const void *b_)
 }
 
 
+void sort_names(Dynamic_array<LEX_CSTRING> *names)
+{
+  size_t kept= 0;
+  names->sort(compare_names);
+  for (size_t i= 0; i < names->elements(); i++)
+  {
+    if (!kept || compare_names(&names->at(kept - 1), &names->at(i)))
+      names->at(kept++)= names->at(i);
+  }
+  names->elements(kept);
+}
+
+
 bool Granted_databases::add_name(const char *name)
 {
   char lower[4 * SAFE_NAME_LEN];
@@ -73,14 +86,7 @@ bool Granted_databases::collect()
       add_name(PERFORMANCE_SCHEMA_DB_NAME.str) ||
       (m_thd->db.str && add_name(m_thd->db.str)))
     return true;
-  m_names.sort(compare_names);
-  size_t kept= 0;
-  for (size_t i= 0; i < m_names.elements(); i++)
-  {
-    if (!kept || compare_names(&m_names.at(kept - 1), &m_names.at(i)))
-      m_names.at(kept++)= m_names.at(i);
-  }
-  m_names.elements(kept);
+  sort_names(&m_names);
   return false;
 }
 

@@ -29,6 +29,9 @@
 
 #include "sql_array.h"
 
+/** Sort names byte by byte, and keep one of those that are equal. O(N log N) */
+void sort_names(Dynamic_array<LEX_CSTRING> *names);
+
 class Granted_databases
 {
 public:

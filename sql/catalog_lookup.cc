@@ -11,6 +11,7 @@
 #include "sql_parse.h"                  // sql_command_flags
 #include "sql_table.h"                  // tablename_to_filename
 #include "known_tables.h"               // tables_have_frm
+#include "catalog_grants.h"
 #include "catalog_lookup.h"
 #include <algorithm>
 
@@ -232,14 +233,6 @@ bool Schema_condition::add_names(Item *item, Dynamic_array<LEX_CSTRING> *names,
 static constexpr size_t MOST_LOOKS= 1000, FEW_LOOKS= 4;
 
 
-static int compare_names(const void *a_, const void *b_)
-{
-  auto a= static_cast<const LEX_CSTRING *>(a_);
-  auto b= static_cast<const LEX_CSTRING *>(b_);
-  return my_charset_bin.strnncoll(a->str, a->length, b->str, b->length);
-}
-
-
 /** @return true if out of memory */
 bool Named_tables::collect()
 {
@@ -253,15 +246,9 @@ bool Named_tables::collect()
   Schema_condition condition(m_tables, m_cond, m_tables->schema_table->idx_field2);
   if (!condition.only_names(&m_names, m_thd->mem_root, &oom))
     return oom;
-  m_names.sort(compare_names);
-  size_t kept= 0;
-  for (size_t i= 0; i < m_names.elements(); i++)
-  {
-    if (!kept || compare_names(&m_names.at(kept - 1), &m_names.at(i)))
-      m_names.at(kept++)= m_names.at(i);
-  }
-  m_names.elements(kept);
-  if (kept <= FEW_LOOKS || kept * m_databases.elements() <= MOST_LOOKS)
+  sort_names(&m_names);
+  const size_t names= m_names.elements();
+  if (names <= FEW_LOOKS || names * m_databases.elements() <= MOST_LOOKS)
     m_state= ONLY_NAMES;
   return false;
 }

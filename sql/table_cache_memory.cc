@@ -2,8 +2,8 @@
 
 /**
   @file
-  table_cache_memory: what TABLEs and shares take, and who makes room. See
-  table_cache_memory.h.
+  table_cache_memory: count the bytes of TABLEs and shares, and evict
+  when they exceed the limit. See table_cache_memory.h.
 */
 
 #include "mariadb.h"
@@ -184,7 +184,7 @@ size_t tdc_forget_weight(TDC_element *element)
 }
 
 
-/* --------------------------------------------------------- who makes room */
+/* --------------------------------------------------------------- eviction */
 
 static size_t sum()
 {

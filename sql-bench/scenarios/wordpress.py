@@ -51,7 +51,7 @@ def packets(statements):
 
 
 class Reader(Visitor):
-    """A visitor who looks at WordPress's pages."""
+    """A visitor that asks for the pages of WordPress sites."""
 
     def __init__(self, socket, sites, seed, pages):
         super().__init__(socket, sites, seed)
