@@ -160,6 +160,8 @@ class Root:
     """A Debian root with name spaces of its own, and no init system."""
 
     booted = False
+    # What debootstrap installs besides the minimum, and a name for both
+    packages, contents = "systemd-sysv,dbus", "systemd"
 
     def __init__(self, cache, log, suite, shared=()):
         """'shared' are directories that the root has, too: [(here, there)]."""
@@ -228,13 +230,14 @@ class Root:
 
     def unpack(self):
         suite = self.suite
-        tarball = self.cache / f"{suite}-systemd.tar"
+        tarball = self.cache / f"{suite}-{self.contents}.tar"
         debian, security = mirrors()
         if not tarball.exists():
             say(f"debootstrap {suite} from {debian}")
             run(["debootstrap", "--variant=minbase",
-                 "--include=systemd-sysv,dbus", suite, str(self.path),
-                 debian], self.log, "debootstrap failed")
+                 *([f"--include={self.packages}"] if self.packages else []),
+                 suite, str(self.path), debian],
+                self.log, "debootstrap failed")
             new = tarball.with_suffix(".new")
             run(["tar", "-C", str(self.path), "-cf", str(new), "."],
                 self.log, "tar failed")
@@ -416,6 +419,7 @@ class Test(Outcome):
         self.files = {}
         self.sums = {}
         self.rows = 0
+        self.program = "/usr/sbin/mariadbd"
 
     # ------------------------------------------------------------- the data
 
@@ -501,7 +505,7 @@ class Test(Outcome):
         program = root.ask("sh", "-c",
                            "readlink /proc/$(pidof mariadbd)/exe")
         self.check(f"{step}: the running server is the installed one",
-                   None if program == "/usr/sbin/mariadbd" else program)
+                   None if program == self.program else program)
         root.do("mariadb-upgrade", "--force",
                 failure=f"{step}: mariadb-upgrade failed")
         self.check(f"{step}: CHECK TABLE", self.unsound())
@@ -599,11 +603,11 @@ class Test(Outcome):
         root.do("systemctl", "daemon-reload")
         root.service("restart")
 
-    def run(self):
+    def install_debians_server(self):
+        """With the plugins' packages, and data of all engines."""
         root = self.root
         upstream = self.debian_version.split(":")[-1]
-        stock = self.stock
-        name, core = package.NAME, package.REPLACED
+        core = package.REPLACED
         root.write("etc/apt/preferences.d/mariadb",
                    "Package: src:mariadb\n"
                    f"Pin: version {self.debian_version}\n"
@@ -614,8 +618,6 @@ class Test(Outcome):
                    # There is no syslog
                    "[mysqld_safe]\nskip_syslog\n"
                    f"log_error={ERROR_LOG}\n")
-        for path, _ in self.ours:
-            shutil.copy(path, root.path / "root")
         say(f"installing Debian's server {upstream}")
         root.do("apt-get", "update", "--quiet")
         if self.debian_version not in root.ask("apt-cache", "madison", core):
@@ -640,8 +642,14 @@ class Test(Outcome):
         self.files = self.digests()
         if not any(path.endswith("mariadb.service") for path in self.files):
             raise TestError("Debian's unit is not where it was expected")
-        self.verify("Debian's server", stock, core)
+        self.verify("Debian's server", self.stock, core)
 
+    def run(self):
+        root, stock = self.root, self.stock
+        name, core = package.NAME, package.REPLACED
+        for path, _ in self.ours:
+            shutil.copy(path, root.path / "root")
+        self.install_debians_server()
         (first, first_version), (second, second_version) = self.ours
         say("installing our package over the running server")
         self.install(f"/root/{first.name}")
@@ -728,6 +736,18 @@ def build(top, trees, cache, log, suite):
                  if f"+tc{version}_" in path.name) for version in versions]
 
 
+def cache_directory(trees):
+    """Where roots are made and what was downloaded is kept."""
+    cache = trees / "deploy"
+    cache.mkdir(parents=True, exist_ok=True)
+    for left in cache.glob("root-*"):
+        # Of a run that was killed; its mounts went with its name space
+        if not any(f" {left.resolve()}" in line for line in
+                   pathlib.Path("/proc/mounts").read_text().splitlines()):
+            shutil.rmtree(left, ignore_errors=True)
+    return cache
+
+
 @contextlib.contextmanager
 def any_root(*arguments):
     """A root with systemd, or without if that cannot be."""
@@ -762,13 +782,7 @@ def main():
         raise TestError("making a Debian root needs root")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     top = pathlib.Path(__file__).resolve().parents[2]
-    cache = arguments.trees / "deploy"
-    cache.mkdir(parents=True, exist_ok=True)
-    for left in cache.glob("root-*"):
-        # Of a run that was killed; its mounts went with its name space
-        if not any(f" {left.resolve()}" in line for line in
-                   pathlib.Path("/proc/mounts").read_text().splitlines()):
-            shutil.rmtree(left, ignore_errors=True)
+    cache = cache_directory(arguments.trees)
     log = cache / "log"
     log.write_text("")
     values = package.base_values(top, arguments.trees.name)

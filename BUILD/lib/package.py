@@ -10,6 +10,9 @@ Debian's package of that version has, and the plugins table_cache_info and
 table_cache_dump.  A package needs the libraries of the Debian release on which
 it was built, so it is built on the release that it is for.
 
+With --tarball it makes no package, but a tarball of the release build that
+BUILD/run and BUILD/test use.
+
 Exit status: 0 done, 1 failed, 2 wrong usage.
 """
 
@@ -23,15 +26,12 @@ import subprocess
 import sys
 
 import fetch_source
+import tarball
 
 PATCH_SET = "Table-cache patch set for MariaDB"
 NAME = "mariadb-server-core-table-cache"
 REPLACED = "mariadb-server-core"
 PLUGINS = ("table_cache_info", "table_cache_dump")
-# Of all series: cmake --install passes over one that a series does not have
-COMPONENTS = ("Server", "Server_Scripts", "ManPagesServer", "Client",
-              "ManPagesClient", "ClientPlugins", "backup", "Backup",
-              "SupportFiles", "Common", "Readme")
 
 
 class PackageError(Exception):
@@ -221,36 +221,30 @@ class Package:
                                "corrected nor explained; see above")
 
     def tarball(self):
-        """The same build for other systems, to be unpacked anywhere, or at
-        the root."""
-        name = f"mariadb-table-cache-{self.upstream}-{self.revision}"
-        machine = os.uname().machine
-        target = self.output / f"{name}-linux-{machine}.tar.gz"
-        say(f"making {target.name}")
-        work = self.trees / "package-work"
-        shutil.rmtree(work, ignore_errors=True)
-        for component in COMPONENTS:
-            run(["cmake", "--install", str(self.build), "--strip",
-                 "--component", component],
-                DESTDIR=str(work / name))
-        root = work / name / "usr"
-        for unwanted in (work / name / "var", work / name / "etc"):
-            shutil.rmtree(unwanted, ignore_errors=True)
-        final = work / name
-        for entry in list(root.iterdir()):
-            entry.rename(final / entry.name)
-        root.rmdir()
-        shutil.copyfile(self.top / "docs" / "DEPLOY.md",
-                        final / "DEPLOY.md")
-        for program in ("sbin/mariadbd", "bin/mariadb", "bin/mariadb-backup"):
-            if not (final / program).exists():
-                raise PackageError(f"the tarball would have no {program}")
-        new = target.with_suffix(".new")
-        run(["tar", "--create", "--gzip", "--file", str(new), "--owner=0",
-             "--group=0", "--sort=name", name], work)
-        new.rename(target)
-        shutil.rmtree(work)
-        return target
+        """The same build for other systems, to be unpacked anywhere."""
+        return make_tarball(self.build, self.output,
+                            f"{self.upstream}-{self.revision}", self.top)
+
+
+def make_tarball(build, output, version, top):
+    name = f"mariadb-table-cache-{version}-linux-{os.uname().machine}"
+    say(f"making {name}.tar.gz")
+    output.mkdir(parents=True, exist_ok=True)
+    target, libraries, glibc = tarball.make(build, name, output,
+                                            top / "docs" / "DEPLOY.md")
+    say(f"it holds {len(libraries)} libraries of this system, and needs glibc "
+        f"{glibc} or newer")
+    return target
+
+
+def tarball_of_release(arguments):
+    """A tarball of the release build, of whatever source that has."""
+    version = (arguments.trees / "stock" / "version").read_text().strip()
+    # 1:10.11.18-0+deb12u1: no epoch in a file name
+    return make_tarball(arguments.trees / "patched" / "release",
+                        arguments.output,
+                        f"{version.partition(':')[2] or version}"
+                        f"+tc{arguments.release}", arguments.top)
 
 
 def main():
@@ -263,13 +257,17 @@ def main():
     parser.add_argument("--output", type=pathlib.Path, required=True)
     parser.add_argument("--debug-symbols", action="store_true")
     parser.add_argument("--no-tarball", action="store_true")
+    parser.add_argument("--tarball", action="store_true")
     arguments = parser.parse_args()
-    package = Package(arguments)
-    package.compile()
-    made = package.pack()
-    package.lint(made)
-    if not arguments.no_tarball:
-        made.append(package.tarball())
+    if arguments.tarball:
+        made = [tarball_of_release(arguments)]
+    else:
+        package = Package(arguments)
+        package.compile()
+        made = package.pack()
+        package.lint(made)
+        if not arguments.no_tarball:
+            made.append(package.tarball())
     say("made:")
     for path in made:
         print(f"   {path} ({path.stat().st_size >> 20} MB)")
@@ -279,7 +277,7 @@ def main():
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except PackageError as error:
+    except (PackageError, tarball.TarballError) as error:
         for line in str(error).splitlines():
             print(f"-- package: error: {line}", file=sys.stderr)
         sys.exit(1)

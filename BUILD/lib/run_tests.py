@@ -50,7 +50,8 @@ PATCHED_OPTIONS = {
                            "--plugin-load-add=table_cache_info",
                            "--table-cache-dump-interval=1"),
 }
-PROGRAMS = ("deploy", "replication", "galera", "series")
+PROGRAMS = ("deploy", "replication", "galera", "series", "tarball",
+            "upgrade")
 OPEN_FILES = 16384              # for each server that mtr starts
 MEMORY = 2 << 30                # bytes of a RAM disk that mtr's servers may need
 # main.func 'innodb'   w2 [ pass ]    123
@@ -184,6 +185,7 @@ class Runner:
         self.variant = arguments.variant
         self.seconds = arguments.seconds
         self.older = arguments.older
+        self.tables = arguments.tables
         self.without_series = arguments.without_series
         self.mtr_options = mtr_options
         self.known = self.read_known()
@@ -433,9 +435,11 @@ class Runner:
                    "--trees", str(self.trees)]
         if what == "series":
             command.append(f"--type={build_type}")
-        elif self.seconds is not None and what != "deploy":
+        elif self.seconds is not None and what in ("replication", "galera"):
             command.append(f"--seconds={self.seconds}")
-        if self.older and what == "replication":
+        if self.tables and what == "upgrade":
+            command.append(f"--tables={self.tables}")
+        if self.older and what in ("replication", "upgrade"):
             command.append(f"--from-trees={self.trees.parent / self.older}")
         status = stream(command, self.top, each_line)
         if not results.outcome or (status and not results.names("failed")):
@@ -533,6 +537,7 @@ def main():
     parser.add_argument("--variant", choices=("stock", "patched"),
                         default="patched")
     parser.add_argument("--seconds", type=int)
+    parser.add_argument("--tables", type=int)
     parser.add_argument("--from", dest="older", metavar="SERIES")
     parser.add_argument("--without-series", metavar="SERIES", default=[],
                         action="append",

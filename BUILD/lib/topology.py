@@ -412,21 +412,25 @@ def unsound(node):
     return problems
 
 
-def parse_arguments(description, seconds, seconds_mean, directories=()):
-    """The command line of a test of several servers; 'directories' are options of
-    its own: [(name, what it is)].
+def parse_arguments(description, seconds=None, seconds_mean=None,
+                    directories=(), numbers=()):
+    """The command line of a test of several servers; 'directories' and 'numbers'
+    are options of its own: [(name, what it is)], [(name, default, what it is)].
 
     From here on, a signal that would terminate the test interrupts it, which
     stops the servers."""
     parser = argparse.ArgumentParser(
         description=f"{description} (called by BUILD/test).")
     parser.add_argument("--trees", type=pathlib.Path, required=True)
-    parser.add_argument("--seconds", type=int, default=seconds,
-                        help=seconds_mean)
+    if seconds:
+        parser.add_argument("--seconds", type=int, default=seconds,
+                            help=seconds_mean)
     parser.add_argument("--keep", action="store_true",
                         help="keep the data directories and logs")
     for name, meaning in directories:
         parser.add_argument(name, type=pathlib.Path, help=meaning)
+    for name, default, meaning in numbers:
+        parser.add_argument(name, type=int, default=default, help=meaning)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     return parser.parse_args()
 

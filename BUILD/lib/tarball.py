@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Make a binary tarball that runs wherever it is unpacked.
+
+MariaDB's own install rules fill it, and its directories are those of MariaDB's
+binary tarballs: bin, lib, lib/plugin, man, scripts, share.  The build has
+Debian's directories compiled in, below the base directory; lib/mysql and
+share/mysql (on 11.8 share/mariadb) are links that lead from these to the ones
+above.
+
+The libraries that the programs need are in lib, and the programs look there
+first ($ORIGIN in their RUNPATH, written by patchelf).  Of the system they need
+the C library, of the version that host_glibc() tells, and for two plugins what
+HOST_LIBRARIES names.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+# Of all series: cmake --install passes over one that a series does not have.
+# Left out are the tests, and S3, Kerberos and HashiCorp, whose libraries bring
+# half a distribution
+COMPONENTS = ("Server", "Server_Scripts", "ManPagesServer", "Client",
+              "ManPagesClient", "ClientPlugins", "backup", "Backup",
+              "SupportFiles", "Common", "Readme", "provider-bzip2",
+              "provider-lz4", "provider-lzma", "provider-lzo",
+              "provider-snappy")
+# glibc has to be that of the kernel's loader; PAM and Kerberos load modules of
+# the system, which fit the system's own libraries alone
+HOST_LIBRARIES = re.compile(
+    r"(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util|nsl|anl)"
+    r"|libpam|libaudit|libcap-ng"
+    r"|lib(gssapi_krb5|krb5|k5crypto|krb5support|com_err|keyutils))\.so\..*")
+NEEDED = ("bin/mariadbd", "bin/mariadb", "bin/mariadb-backup",
+          "scripts/mariadb-install-db", "lib/plugin/table_cache_dump.so")
+
+
+class TarballError(Exception):
+    """An error, in words for the user at the terminal."""
+
+
+def run(*command, **environment):
+    done = subprocess.run([str(word) for word in command],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True,
+                          errors="replace", check=False,
+                          env=dict(os.environ, **environment))
+    if done.returncode:
+        raise TarballError(f"{' '.join(map(str, command))} failed:\n"
+                           + done.stdout[-3000:])
+    return done.stdout
+
+
+def is_elf(path):
+    if path.is_symlink() or not path.is_file():
+        return False
+    with open(path, "rb") as stream:
+        return stream.read(4) == b"\x7fELF"
+
+
+def libraries_of(listing):
+    """{name: path} of what ldd prints.  A library that is missing has no path."""
+    found = {}
+    for line in listing.splitlines():
+        match = re.match(r"\s*(\S+) => (?:(/\S+)|not found)", line)
+        if match:
+            found[match[1]] = match[2]
+    return found
+
+
+def bundled(listing):
+    """Of what ldd prints, the libraries that belong into the tarball."""
+    missing = [name for name, path in libraries_of(listing).items() if not path]
+    if missing:
+        raise TarballError("these libraries are missing on this machine: "
+                           + ", ".join(missing))
+    return {name: path for name, path in libraries_of(listing).items()
+            if not HOST_LIBRARIES.fullmatch(name)}
+
+
+def merge(source, target):
+    """Move what is in one directory into another."""
+    target.mkdir(parents=True, exist_ok=True)
+    for entry in source.iterdir():
+        entry.rename(target / entry.name)
+    source.rmdir()
+
+
+def arrange(installed, tree):
+    """Give what cmake --install wrote below a root MariaDB's directories."""
+    usr = installed / "usr"
+    merge(usr / "sbin", usr / "bin")
+    # mariadb-install-db looks for the server there
+    (usr / "sbin").symlink_to("bin")
+    (usr / "scripts").mkdir()
+    for name in ("mariadb-install-db", "mysql_install_db"):
+        if (usr / "bin" / name).is_symlink() or (usr / "bin" / name).exists():
+            (usr / "bin" / name).rename(usr / "scripts" / name)
+    # With the names of Debian's directories the build finds them
+    for own in (usr / "share" / "mysql", usr / "share" / "mariadb"):
+        if own.is_dir() and not own.is_symlink():
+            merge(own, usr / "share")
+            own.symlink_to(".")
+    merge(usr / "lib" / "mysql" / "plugin", usr / "lib" / "plugin")
+    (usr / "lib" / "mysql").rmdir()
+    (usr / "lib" / "mysql").symlink_to(".")
+    for name in ("mariadb-server", "docs"):
+        if (usr / name).is_dir():
+            merge(usr / name, usr)
+    usr.rename(tree)
+
+
+def add_libraries(tree):
+    """Copy the libraries, and let everything look for them in lib."""
+    elf = [path for path in tree.rglob("*") if is_elf(path)]
+    wanted = {}
+    for path in elf:
+        wanted.update(bundled(run("ldd", path)))
+    for name, path in wanted.items():
+        shutil.copyfile(path, tree / "lib" / name)
+        (tree / "lib" / name).chmod(0o644)
+    for path in [*elf, *(tree / "lib" / name for name in wanted)]:
+        up = os.path.relpath(tree / "lib", path.parent)
+        run("patchelf", "--set-rpath",
+            "$ORIGIN" if up == "." else f"$ORIGIN/{up}", path)
+    add_licenses(tree, wanted)
+    return sorted(wanted)
+
+
+def add_licenses(tree, wanted):
+    """The copyright files of the Debian packages that the libraries are from."""
+    for path in wanted.values():
+        real = os.path.realpath(path)
+        package = next((answer.split(":")[0]
+                        for name in (path, real, real.removeprefix("/usr"))
+                        for answer in [owner(name)] if answer), None)
+        if not package:
+            continue
+        target = tree / "licenses" / package
+        target.parent.mkdir(exist_ok=True)
+        shutil.copyfile(f"/usr/share/doc/{package}/copyright", target)
+
+
+def owner(path):
+    """What dpkg says about a file, '' if it does not know it."""
+    done = subprocess.run(["dpkg-query", "--search", path],
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          text=True, check=False)
+    return done.stdout
+
+
+def host_glibc(tree):
+    """The oldest glibc that has all that the tarball's files ask for."""
+    versions = [(0,)]
+    for path in tree.rglob("*"):
+        if is_elf(path):
+            versions += [tuple(map(int, version.split(".")))
+                         for version in re.findall(
+                             r"GLIBC_([\d.]+)", run("objdump", "-p", path))]
+    return ".".join(map(str, max(versions)))
+
+
+def make(build, name, output, deploy):
+    """Make output/NAME.tar.gz of a build tree; 'deploy' is put in as it is.
+    Returns its path, the bundled libraries and the glibc that it needs."""
+    work = output / f".{name}"
+    shutil.rmtree(work, ignore_errors=True)
+    for component in COMPONENTS:
+        run("cmake", "--install", build, "--strip", "--component", component,
+            DESTDIR=str(work / "root"))
+    tree = work / name
+    arrange(work / "root", tree)
+    libraries = add_libraries(tree)
+    shutil.copyfile(deploy, tree / pathlib.Path(deploy).name)
+    for needed in NEEDED:
+        if not (tree / needed).exists():
+            raise TarballError(f"the tarball would have no {needed}")
+    glibc = host_glibc(tree)
+    target = output / f"{name}.tar.gz"
+    new = target.with_suffix(".new")
+    run("tar", "-C", work, "--create", "--gzip", "--file", new, "--owner=0",
+        "--group=0", "--sort=name", name)
+    new.rename(target)
+    shutil.rmtree(work)
+    return target, libraries, glibc

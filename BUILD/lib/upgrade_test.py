@@ -1,0 +1,352 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Back up, restore, upgrade and go back with many tables.
+
+--tables of them (two fifths MyISAM, 35 % InnoDB, a quarter Aria, three rows
+each) in databases of 200.  CHECKSUM TABLE ... EXTENDED of all of them is taken
+in the beginning, and has to be the same after each step:
+
+  1. The patched server's data directory is started with the stock server, and
+     with the patched one again.
+  2. Each server is backed up twice, in turn, by its mariadb-backup, while
+     clients write to a MyISAM and an InnoDB table and create tables.  The
+     longest wait of each client is what the backup costs the users.
+  3. The patched server's backup is prepared, copied back, and started with the
+     patched and with the stock server; the stock server's with the patched one.
+  4. mariadb-dump of both servers, which must not differ; the patched server's
+     is restored into a stock server, whose data directory is then started with
+     the patched one.
+
+With --from-trees, which has the builds of an older series, instead: a data
+directory of its patched server is started with this series' patched server, and
+mariadb-upgrade is run, twice.
+
+Prints a line that begins with PASS or FAIL for each check, and the times.
+Exit status: 0 all passed, 1 something failed, 2 wrong usage.
+"""
+
+import re
+import shutil
+import subprocess
+import threading
+import time
+
+import outcome
+import topology
+from outcome import TestError
+from topology import Topology, say
+
+DATABASE_TABLES = 200
+OPEN_FILES = 20000
+OPEN_TABLES = 8000
+# To fill a server that is shut down cleanly afterwards
+UNSAFE = ("--debug-no-sync", "--skip-innodb-doublewrite",
+          "--innodb-flush-log-at-trx-commit=0")
+PROBES = {"MyISAM": "INSERT INTO probe.myisam VALUES (SYSDATE(6))",
+          "InnoDB": "INSERT INTO probe.innodb VALUES (SYSDATE(6))",
+          "CREATE": "CREATE OR REPLACE TABLE probe.made (i INT) ENGINE=MyISAM"}
+
+
+def engine_of(number):
+    """Of 20 tables 8 are MyISAM, 7 InnoDB and 5 Aria."""
+    return ("MyISAM", "InnoDB", "Aria")[(number % 20 >= 8)
+                                        + (number % 20 >= 15)]
+
+
+def create(node, count):
+    """Tables with keys, a text and three rows that differ from table to table."""
+    text = ["SET sql_log_bin = 0, unique_checks = 1;"]
+    for number in range(count):
+        if number % DATABASE_TABLES == 0:
+            text.append(f"CREATE DATABASE site{number // DATABASE_TABLES};"
+                        f"USE site{number // DATABASE_TABLES};")
+        text.append(
+            f"CREATE TABLE t{number} (id INT PRIMARY KEY AUTO_INCREMENT, "
+            "name VARCHAR(60), body TEXT, changed DATETIME, KEY (name)) "
+            f"ENGINE={engine_of(number)};"
+            f"INSERT INTO t{number} (name, body, changed) VALUES "
+            + ",".join(f"('n{number}_{row}', REPEAT('{row}é', {number % 90}), "
+                       f"'2026-01-0{row} 01:02:03')" for row in (1, 2, 3))
+            + ";")
+    node.sql("\n".join(text))
+
+
+def databases(node):
+    return [row[0] for row in node.sql(
+        "SELECT schema_name FROM information_schema.schemata "
+        "WHERE schema_name LIKE 'site%' ORDER BY 1")]
+
+
+def checksums(node):
+    """{table: CHECKSUM TABLE ... EXTENDED}, by one client."""
+    names = node.sql("SELECT table_schema, table_name FROM "
+                     "information_schema.tables WHERE table_schema LIKE 'site%'")
+    groups = {}
+    for schema, name in names:
+        groups.setdefault(schema, []).append(f"{schema}.{name}")
+    rows = node.sql("".join(f"CHECKSUM TABLE {', '.join(tables)} EXTENDED;\n"
+                            for tables in groups.values()))
+    return dict((row[0], row[1]) for row in rows)
+
+
+class Probe(threading.Thread):
+    """A client that runs one statement over and over, and notes the longest
+    time that one took."""
+
+    def __init__(self, node, title):
+        super().__init__(daemon=True)
+        self.title = title
+        self.longest = 0.0
+        self.count = 0
+        self.leave = False
+        # A prompt of the server's for each statement: its end is seen at once
+        self.client = subprocess.Popen(
+            [str(node.build / "client" / "mariadb"), "--no-defaults",
+             f"--socket={node.socket}", "--batch", "--unbuffered",
+             "--skip-column-names"], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True)
+
+    def run(self):
+        while not self.leave:
+            begin = time.monotonic()
+            self.client.stdin.write(f"{PROBES[self.title]}; SELECT 1;\n")
+            self.client.stdin.flush()
+            if not self.client.stdout.readline():
+                return
+            self.longest = max(self.longest, time.monotonic() - begin)
+            self.count += 1
+            time.sleep(0.005)
+
+    def finish(self):
+        self.leave = True
+        self.join(timeout=120)
+        self.client.stdin.close()
+        self.client.wait(timeout=60)
+        return f"{self.title} {self.longest:.2f} s"
+
+
+class Restore:
+    """The steps, on the nodes of one Topology."""
+
+    def __init__(self, test, tables, older):
+        self.test = test
+        self.tables = tables
+        self.expected = {}
+        self.main = self.node("main", older)
+
+    def node(self, name, trees=None):
+        node = self.test.node(name, [
+            f"--open-files-limit={OPEN_FILES}",
+            f"--table-open-cache={OPEN_TABLES}",
+            f"--table-definition-cache={2 * OPEN_TABLES}",
+            # The stock server multiplies by it
+            "--table-open-cache-instances=1",
+            "--innodb-buffer-pool-size=256M", "--sync-frm=0"], trees)
+        node.use("patched")
+        return node
+
+    def same(self, title, node):
+        begin = time.monotonic()
+        now = checksums(node)
+        different = [f"{table}: {self.expected.get(table)}, {now.get(table)}"
+                     for table in sorted(set(self.expected) | set(now))
+                     if self.expected.get(table) != now.get(table)
+                     or now.get(table) in (None, "NULL")]
+        self.test.check(f"{title}: {len(now)} tables have the same checksums",
+                        "; ".join(different[:5]))
+        say(f"checksums in {time.monotonic() - begin:.1f} s")
+
+    def start(self, node, variant, *options):
+        node.use(variant)
+        begin = time.monotonic()
+        node.start(*options)
+        say(f"{node.name}: {variant} started in "
+            f"{time.monotonic() - begin:.1f} s")
+
+    def timed(self, title, command, log):
+        """Run a program; return the seconds it took."""
+        begin = time.monotonic()
+        with open(log, "wb") as stream:
+            status = subprocess.run(
+                [str(word) for word in command], stdin=subprocess.DEVNULL,
+                stdout=stream, stderr=stream, check=False).returncode
+        seconds = time.monotonic() - begin
+        if status:
+            raise TestError(f"{title} failed:\n"
+                            + log.read_text(errors="replace")[-2000:])
+        say(f"{title}: {seconds:.1f} s")
+        return seconds
+
+    def populate(self):
+        self.start(self.main, "patched", *UNSAFE)
+        begin = time.monotonic()
+        create(self.main, self.tables)
+        say(f"{self.tables} tables created, without syncs, in "
+            f"{time.monotonic() - begin:.1f} s")
+        self.expected = checksums(self.main)
+        self.test.check(f"{self.tables} tables are there",
+                        "" if len(self.expected) == self.tables else
+                        f"{len(self.expected)} are")
+        self.main.sql("CREATE DATABASE probe; "
+                      "CREATE TABLE probe.myisam (t DATETIME(6)) ENGINE=MyISAM;"
+                      "CREATE TABLE probe.innodb (t DATETIME(6)) ENGINE=InnoDB")
+
+    def backup(self, target):
+        """Of the main node, while clients write to it."""
+        node = self.main
+        shutil.rmtree(target, ignore_errors=True)
+        checksums(node)                 # leaves as many open as the cache holds
+        opened = node.value("Open_tables")
+        probes = [Probe(node, title) for title in PROBES]
+        for probe in probes:
+            probe.start()
+        try:
+            self.timed(f"mariadb-backup --backup ({node.variant}, {opened} tables "
+                       "open)",
+                       [node.build / "extra/mariabackup/mariadb-backup",
+                        "--no-defaults", "--backup", f"--target-dir={target}",
+                        f"--socket={node.socket}",
+                        f"--open-files-limit={OPEN_FILES}"],
+                       self.test.work / "backup.txt")
+        finally:
+            waits = [probe.finish() for probe in probes]
+        say("longest wait: " + ", ".join(waits))
+        self.stages()
+
+    def stages(self):
+        """What mariadb-backup's log says of the time under its locks."""
+        text = (self.test.work / "backup.txt").read_text(errors="replace")
+        moments = re.findall(r"(?m)^\[\d+\] \S+ (\d+):(\d+):(\d+) "
+                             r"(Acquiring BACKUP LOCKS|BACKUP STAGE \w+"
+                             r"|Executing BACKUP STAGE END)", text)
+        say("its log: " + ", ".join(f"{hour}:{minute}:{second} {what}"
+                                    for hour, minute, second, what in moments))
+
+    def restored(self, variants, source):
+        """Prepare a backup, copy it back, and start it with each variant."""
+        program = (self.main.build / "extra/mariabackup/mariadb-backup")
+        self.timed("mariadb-backup --prepare",
+                   [program, "--no-defaults", "--prepare",
+                    f"--target-dir={source}",
+                    f"--open-files-limit={OPEN_FILES}"],
+                   self.test.work / "prepare.txt")
+        node = self.node("restored")
+        self.timed("mariadb-backup --copy-back",
+                   [program, "--no-defaults", "--copy-back",
+                    f"--target-dir={source}", f"--datadir={node.datadir}"],
+                   self.test.work / "copy-back.txt")
+        shutil.rmtree(source)
+        for variant in variants:
+            self.start(node, variant)
+            self.same(f"{self.main.variant}'s backup, started with {variant}",
+                      node)
+            node.stop()
+        shutil.rmtree(node.datadir)
+
+    def backups(self):
+        """Both servers twice in turn; the last backup of each is restored."""
+        target = self.test.work / "backup"
+        for turn in (1, 2):
+            for variant, starts in (("patched", ("patched", "stock")),
+                                    ("stock", ("patched",))):
+                self.start(self.main, variant)
+                if turn == 1:
+                    self.same(f"data directory started with {variant}",
+                              self.main)
+                self.backup(target)
+                self.main.stop()
+                if turn == 2:
+                    self.restored(starts, target)
+
+    def dump(self, node, target):
+        command = [str(node.build / "client" / "mariadb-dump"), "--no-defaults",
+                   f"--socket={node.socket}", "--skip-dump-date", "--databases",
+                   *databases(node)]
+        begin = time.monotonic()
+        with open(target, "wb") as stream:
+            done = subprocess.run(command, stdin=subprocess.DEVNULL,
+                                  stdout=stream, stderr=subprocess.PIPE,
+                                  text=True, check=False)
+        if done.returncode:
+            raise TestError(f"mariadb-dump failed: {done.stderr[-1000:]}")
+        say(f"mariadb-dump ({node.variant}): "
+            f"{time.monotonic() - begin:.1f} s")
+
+    def dumps(self):
+        files = {}
+        for variant in ("patched", "stock"):
+            files[variant] = self.test.work / f"{variant}.sql"
+            self.start(self.main, variant)
+            self.dump(self.main, files[variant])
+            self.main.stop()
+        texts = [re.sub(r"(?m)^-- .*\n", "", path.read_text())
+                 for path in files.values()]
+        self.test.check("both servers' dumps are the same",
+                        "" if texts[0] == texts[1] else "they differ")
+        node = self.node("loaded")
+        self.start(node, "stock", *UNSAFE)
+        begin = time.monotonic()
+        node.sql(texts[0])
+        say("dump restored into stock, without syncs, in "
+            f"{time.monotonic() - begin:.1f} s")
+        self.same("patched's dump, restored into stock", node)
+        node.stop()
+        self.start(node, "patched")
+        self.same("that data directory, started with patched", node)
+        node.stop()
+
+    def upgrade(self):
+        """A data directory of the older series' patched server."""
+        self.main.stop()
+        before = self.main.trees.name
+        self.main.trees = self.test.trees
+        self.start(self.main, "patched")
+        for turn in ("mariadb-upgrade", "mariadb-upgrade --force"):
+            seconds = self.timed(
+                turn, [self.main.build / "client" / "mariadb-upgrade",
+                       "--no-defaults", f"--socket={self.main.socket}",
+                       *turn.split()[1:]], self.test.work / "upgrade.txt")
+            text = (self.test.work / "upgrade.txt").read_text(errors="replace")
+            bad = re.findall(r"(?mi)^.*\b(?:error|corrupt|failed)\b.*$", text)
+            self.test.check(f"{turn} of {before}'s data directory",
+                            "; ".join(bad[:5]))
+            self.same(f"{before}'s data directory after {turn}", self.main)
+        again = subprocess.run(
+            [str(self.main.build / "client" / "mariadb-upgrade"),
+             "--no-defaults", f"--socket={self.main.socket}"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, check=False).stdout
+        self.test.check("a further mariadb-upgrade has nothing to do",
+                        "" if "already upgraded" in again else again[-300:])
+        self.main.stop()
+        self.start(self.main, "patched")
+        self.same("after a restart", self.main)
+        self.main.stop()
+
+    def run(self, older):
+        self.populate()
+        if older:
+            self.upgrade()
+        else:
+            self.main.stop()
+            self.backups()
+            self.dumps()
+        for node in self.test.nodes:
+            self.test.check(f"no error in the log of {node.name}",
+                            "; ".join(node.alarms()[:3]))
+
+
+def main():
+    arguments = topology.parse_arguments(
+        "Back up, restore, upgrade and go back with many tables",
+        directories=[("--from-trees", "builds of an older series")],
+        numbers=[("--tables", 2000, "how many tables")])
+    work = topology.work_directory("upgrade-", arguments.keep)
+    with Topology(arguments.trees, work, arguments.keep) as test:
+        Restore(test, arguments.tables, arguments.from_trees).run(
+            arguments.from_trees)
+    return 1 if test.failures else 0
+
+
+if __name__ == "__main__":
+    outcome.run(main, "upgrade", [topology.SqlError])
