@@ -93,7 +93,7 @@ def case_order(server, connection, disk):
     time.sleep(0.2)                     # until the page is clean
     since = disk.mark()
     disk.let_go("write.ib_logfile0")
-    wait_for_checkpoint(disk, since)
+    disk.wait_for_checkpoint(since)
 
 
 def case_mark(server, connection, disk):
@@ -116,20 +116,7 @@ def case_mark(server, connection, disk):
     since = disk.mark()
     connection.query("UPDATE other SET b = 3")
     connection.query("SET GLOBAL innodb_log_checkpoint_now = 1")
-    wait_for_checkpoint(disk, since)
-
-
-def wait_for_checkpoint(disk, since):
-    """Wait until a checkpoint is durable, or for two seconds."""
-    end = time.monotonic() + 2
-    while time.monotonic() < end:
-        events = disk.events()[since:]
-        for number, event in enumerate(events):
-            if event[:2] == ["write", "ib_logfile0"] and int(event[2]) < 12288 and \
-                    any(later[:2] == ["sync", "ib_logfile0"]
-                        for later in events[number:]):
-                return
-        time.sleep(0.002)
+    disk.wait_for_checkpoint(since)
 
 
 CASES = {"order": case_order, "mark": case_mark}

@@ -50,7 +50,7 @@ PATCHED_OPTIONS = {
                            "--plugin-load-add=table_cache_info",
                            "--table-cache-dump-interval=1"),
 }
-PROGRAMS = ("deploy", "replication", "galera", "series", "tarball",
+PROGRAMS = ("deploy", "replication", "galera", "series", "alone", "tarball",
             "upgrade")
 OPEN_FILES = 16384              # for each server that mtr starts
 MEMORY = 2 << 30                # bytes of a RAM disk that mtr's servers may need
@@ -187,6 +187,7 @@ class Runner:
         self.older = arguments.older
         self.tables = arguments.tables
         self.without_series = arguments.without_series
+        self.topics = arguments.topic
         self.mtr_options = mtr_options
         self.known = self.read_known()
 
@@ -290,8 +291,9 @@ class Runner:
         shutil.rmtree(memory, ignore_errors=True)
         link.unlink()
 
-    def mtr(self, suites, build_type, tests=()):
-        """Run suites, or single tests named SUITE.TEST."""
+    def mtr(self, suites, build_type, tests=(), watch=None):
+        """Run suites, or single tests named SUITE.TEST.  watch is called with
+        each line that mtr prints."""
         suites = suites or f"{len(tests)} tests"
         results = Results(f"{suites} ({build_type})")
         header(f"mtr: {suites}, {self.variant} {build_type} build")
@@ -299,6 +301,8 @@ class Runner:
 
         def each_line(line):
             end.read(line)
+            if watch:
+                watch(line)
             match = MTR_LINE.match(line)
             if not match:
                 return
@@ -420,8 +424,8 @@ class Runner:
     def program(self, what, build_type):
         """A test that is a program of its own: BUILD/lib/WHAT_test.py.  It prints
         'PASS name' or 'FAIL name: why' for each thing that it checks."""
-        results = Results(f"{what} ({build_type})" if what == "series"
-                          else what)
+        of_series = what in ("series", "alone")
+        results = Results(f"{what} ({build_type})" if of_series else what)
         header(what)
 
         def each_line(line):
@@ -433,8 +437,9 @@ class Runner:
 
         command = [sys.executable, str(self.top / "BUILD/lib" / f"{what}_test.py"),
                    "--trees", str(self.trees)]
-        if what == "series":
-            command.append(f"--type={build_type}")
+        if of_series:
+            command += [f"--type={build_type}",
+                        *(f"--topic={name}" for name in self.topics)]
         elif self.seconds is not None and what in ("replication", "galera"):
             command.append(f"--seconds={self.seconds}")
         if self.tables and what == "upgrade":
@@ -542,6 +547,8 @@ def main():
     parser.add_argument("--without-series", metavar="SERIES", default=[],
                         action="append",
                         help="a series whose source could not be fetched")
+    parser.add_argument("--topic", action="append", default=[],
+                        help="with 'series' and 'alone': only this one")
     parser.add_argument("--record", action="store_true",
                         help="with 'all': later ones are compared with this")
     parser.add_argument("runs", nargs="+", metavar="WHAT:TYPE")

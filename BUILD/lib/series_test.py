@@ -68,7 +68,7 @@ class Stages:
         self.stages = list(self.maker.stages())
         self.runner = run_tests.Runner(types.SimpleNamespace(
             top=top, trees=trees, variant="series", seconds=None, older=None,
-            without_series=[]), [])
+            without_series=[], topic=[], tables=None), [])
 
     # --------------------------------------------------------------- source
 
@@ -240,7 +240,7 @@ def main():
                         default=bool(os.environ.get("SERIES_OWN_TESTS")),
                         help="each stage passes the tests of its topic only, "
                              "but the last one those of all")
-    parser.add_argument("--stage", action="append", default=[],
+    parser.add_argument("--topic", action="append", default=[],
                         help="only the stage of this topic")
     arguments = parser.parse_args()
     run_tests.catch_signals()
@@ -249,10 +249,10 @@ def main():
     stages = Stages(top, trees, trees.name, arguments.type,
                     arguments.own_tests)
     known = [topic.name for topic, _ in stages.stages]
-    for name in arguments.stage:
+    for name in arguments.topic:
         if name not in known:
             parser.error(f"no topic {name}; there are {', '.join(known)}")
-    return 1 if stages.run(arguments.stage) else 0
+    return 1 if stages.run(arguments.topic) else 0
 
 
 if __name__ == "__main__":

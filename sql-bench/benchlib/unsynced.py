@@ -74,6 +74,18 @@ class Disk:
         return any(event[:2] == [what, name] and int(event[2]) in offsets
                    for event in self.events()[since:])
 
+    def wait_for_checkpoint(self, since):
+        """Wait until a checkpoint is durable, or for two seconds."""
+        end = time.monotonic() + 2
+        while time.monotonic() < end:
+            events = self.events()[since:]
+            for number, event in enumerate(events):
+                if event[:2] == ["write", "ib_logfile0"] and int(event[2]) < 12288 and \
+                        any(later[:2] == ["sync", "ib_logfile0"]
+                            for later in events[number:]):
+                    return
+            time.sleep(0.002)
+
     def lose_unsynced(self):
         """Take back the writes that no sync covers; return them, (name, offset)."""
         data = (self.path / "journal").read_bytes()

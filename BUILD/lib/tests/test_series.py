@@ -11,6 +11,7 @@ import unittest
 
 TOP = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(TOP / "BUILD/lib"))
+import alone_test  # noqa: E402
 import hunks  # noqa: E402
 import overlay  # noqa: E402
 import series  # noqa: E402
@@ -323,6 +324,41 @@ class StagesTest(unittest.TestCase):
                                "table_cache_info.counts",
                                "table_cache_dump.suite"})
         self.assertEqual(unit, {"innodb_latch", "open_index"})
+
+
+class AloneTest(unittest.TestCase):
+    def test_each_error_has_a_test_or_a_reason(self):
+        """On each series, and none is named that does not exist."""
+        names = {topic.name: topic for topic in topics.read_topics(TOP)
+                 if topic.number < topics.ALONE}
+        shown = {name for name, topic in names.items()
+                 if any(re.search(r"/[rt]/|-t\.cc?$", pattern)
+                        for pattern in topic.patterns)}
+        named = set(alone_test.PROGRAMS) | set(alone_test.UNTESTED)
+        self.assertEqual(set(names) - shown - named, set())
+        self.assertEqual(named - set(names), set())
+        self.assertEqual(set(alone_test.UNTESTED) & shown, set())
+        for programs in alone_test.PROGRAMS.values():
+            for program in programs:
+                self.assertTrue((TOP / "sql-bench" / program.split()[0]).exists())
+
+    def test_a_test_has_to_fail_without_the_patch_only(self):
+        self.assertIsNone(alone_test.verdict("Assertion failed", "passed"))
+        self.assertEqual(alone_test.verdict("passed", "passed"),
+                         "passed without the patch")
+        self.assertEqual(alone_test.verdict("does not build", "passed"),
+                         "does not build without the patch")
+        self.assertEqual(alone_test.verdict("x", "y"), "with the patch: y")
+
+    def test_the_reason_is_what_says_most(self):
+        self.assertEqual(alone_test.reason_in(
+            "mysqltest: At line 5: query failed\n"
+            "mariadbd: a.cc:3: f(): Assertion `x == 1'  failed.\n"
+            "[ERROR] mysqld got signal 6 ;\n"), "Assertion `x == 1' failed")
+        self.assertEqual(alone_test.reason_in(
+            "--- r/a.result\n+++ r/a.reject\n@@ -1 +1 @@\n a\n-1\n+2\n"),
+            "-1 +2")
+        self.assertEqual(alone_test.reason_in(""), "failed")
 
 
 if __name__ == "__main__":

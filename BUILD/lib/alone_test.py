@@ -1,0 +1,272 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Test each of MariaDB's own errors by itself (called by BUILD/test alone).
+
+The first topics of the series, below topics.ALONE, correct errors and
+weaknesses of MariaDB's own.  A test of each has to fail on MariaDB's source,
+and to pass on that source with the topic's patch alone.  The tests are the mtr
+and unit tests that the topic brings, and the programs that PROGRAMS names.
+
+MariaDB's source with all of these tests and without any of the patches is
+built first, and all tests are run on it; then with one patch after the other,
+each with the tests of its topic.  Source and build trees are those of
+series_test.py.  What a test has given is kept in out/BASE/series/alone, by the
+contents of the source and of the program; remove it to begin anew.
+
+Exit status: 0 as it has to be, 1 not, 2 wrong usage.
+"""
+
+import argparse
+import hashlib
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+import hunks
+import overlay
+import run_tests
+import series
+import series_test
+import topics
+
+# Programs of sql-bench, of topics whose errors no mtr test can reach: they
+# hold single calls of the server, or lose what it has not synced
+PROGRAMS = {
+    "innodb-checkpoint-lsn": ("power_loss.py order",),
+    "innodb-write-during-fsync": ("power_loss.py mark",),
+}
+# Why a topic has no test that fails without it
+UNTESTED = {
+    "s3-alter": "needs an object store and a replica",
+    "innodb-compressed-assertion": "a race; stress_open_files.py",
+    "innodb-removed-pages": "a race; stress_open_files.py",
+    "lf-alloc-pins": "costs time, and does nothing wrong",
+    "debian-debug-builds": "a debug build that starts",
+    "mtr-open-files-limit": "is about mtr itself; table_cache.many_open_tables "
+                            "needs it",
+}
+MINUTES = 6                     # for a test: one of the errors is a wait for ever
+# What says best why a test has failed, the best first
+REASONS = (r"Assertion .*? failed", r"safe_mutex: .*", r"got signal \d+",
+           r"Test case timeout", r"mysqltest: At line .*", r"(?m)^not ok .*",
+           r"(?m)^-(?!-).*\n\+(?!\+).*$", r"(?m)^[-+](?![-+]).*\S.*$")
+
+
+def say(text):
+    print(f"-- alone: {text}", flush=True)
+
+
+def reason_in(text):
+    """Why a test failed, in one line."""
+    for pattern in REASONS:
+        match = re.search(pattern, text)
+        if match:
+            return " ".join(match[0].split())[:160]
+    return "failed"
+
+
+def is_of_unit_tests(path):
+    return bool(re.search(r"(^|/)unittest/(.*/)?CMakeLists\.txt$", path))
+
+
+class Alone(series_test.Stages):
+    def __init__(self, top, trees, base, build_type):
+        super().__init__(top, trees, base, build_type, True)
+        self.kept = self.tree / "alone"
+        self.topics = [topic for topic in self.maker.topics
+                       if topic.number < topics.ALONE
+                       and self.maker.paths_of(topic)]
+        self.runner.mtr_options = ["--retry=1",
+                                   f"--testcase-timeout={MINUTES}"]
+
+    # --------------------------------------------------------------- sources
+
+    def without_patches(self):
+        """MariaDB's source with the tests of all topics."""
+        names = {topic.name for topic in self.topics}
+        state = {}
+        for topic in self.topics:
+            state.update(self.maker.new_files[topic.name])
+            for path in self.maker.paths_of(topic):
+                if path in self.maker.edited and is_of_unit_tests(path):
+                    state[path] = self.maker.content(path, names)
+        return state
+
+    def with_patch(self, topic):
+        state = self.without_patches()
+        for path in self.maker.paths_of(topic):
+            if path in self.maker.edited and not is_of_unit_tests(path):
+                state[path] = self.maker.content(path, {topic.name})
+        return state
+
+    def tests(self, topic):
+        """mtr tests, unit tests and programs."""
+        names, units = series_test.tests_of(self.maker.paths_of(topic))
+        return (self.existing(names, self.without_patches()), units,
+                set(PROGRAMS.get(topic.name, ())))
+
+    # ------------------------------------------------------------------ runs
+
+    def file_of(self, state, test):
+        """The file that keeps what a test has given on a source."""
+        text = "".join(f"{path} {overlay.digest(content)}\n"
+                       for path, content in sorted(state.items()))
+        text += f"{self.maker.version} {self.type} {test}"
+        if " " in test:
+            text += "".join(
+                overlay.digest(path.read_bytes()) for path in
+                sorted((self.top / "sql-bench").rglob("*.[pc]*"))
+                if path.suffix in (".py", ".c"))
+        return self.kept / hashlib.sha256(text.encode()).hexdigest()[:32]
+
+    def run_mtr(self, names):
+        text, test = {}, [None]
+
+        def watch(line):
+            match = run_tests.MTR_LINE.match(line)
+            if match:
+                test[0] = match[1]
+            text[test[0]] = text.get(test[0], "") + line
+
+        outcome = self.runner.mtr(None, self.type, sorted(names), watch).outcome
+        for name in names:
+            what = [outcome[each] for each in outcome
+                    if each.partition(" ")[0] == name]
+            if "failed" in what:
+                yield name, reason_in(text.get(name, ""))
+            else:
+                yield name, what[0] if what else "did not run"
+
+    def run_unit(self, unit):
+        done = subprocess.run(
+            ["ctest", "--output-on-failure", "--no-tests=error", "-R",
+             f"^{unit}$"], cwd=self.build, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
+        print(done.stdout, flush=True)
+        return reason_in(done.stdout) if done.returncode else "passed"
+
+    def run_program(self, program):
+        file, *words = program.split()
+        done = subprocess.run(
+            [sys.executable, str(self.top / "sql-bench" / file),
+             str(self.tree), *words, "--type", self.type], cwd=self.top,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            errors="replace", check=False)
+        print(done.stdout, flush=True)
+        last = (done.stdout.strip().splitlines() or ["failed"])[-1]
+        if last.endswith(": skipped"):
+            return "skipped"
+        if done.returncode > 1:
+            return "did not run"
+        return last.partition(": ")[2] or last if done.returncode else "passed"
+
+    def results_on(self, state, names, units, programs):
+        """{test: 'passed', 'skipped' or why it failed}, on one source."""
+        found = {}
+        for test in names | units | programs:
+            before = overlay.read(self.file_of(state, test))
+            if before:
+                found[test] = json.loads(before)
+        names, units, programs = (tests - set(found)
+                                  for tests in (names, units, programs))
+        if not names | units | programs:
+            return found
+        if not self.compile(state):
+            return dict.fromkeys(names | units | programs, "does not build")
+
+        def keep(test, result):
+            found[test] = result
+            if result != "did not run":
+                overlay.write(self.file_of(state, test),
+                              json.dumps(result).encode(), False)
+
+        for unit in sorted(units):
+            keep(unit, self.run_unit(unit))
+        for program in sorted(programs):
+            keep(program, self.run_program(program))
+        if names:
+            for name, result in self.run_mtr(names):
+                keep(name, result)
+        return found
+
+    def run(self, wanted):
+        """Returns the number of tests that did not do what they have to."""
+        self.prepare()
+        self.kept.mkdir(parents=True, exist_ok=True)
+        chosen = [topic for topic in self.topics
+                  if not wanted or topic.name in wanted]
+        tests = {topic.name: self.tests(topic) for topic in chosen}
+        run_tests.header("MariaDB's source with the tests, without any patch")
+        stock = self.results_on(
+            self.without_patches(),
+            *(set().union(*(each[kind] for each in tests.values()))
+              for kind in range(3)))
+        rows, wrong = [], 0
+        for topic in chosen:
+            title = f"{topic.number:02}-{topic.name} ({self.type})"
+            if not any(tests[topic.name]):
+                rows.append((topic.name, "none: " + UNTESTED[topic.name], "", ""))
+                continue
+            run_tests.header(f"with one patch: {title}: {topic.title}")
+            alone = self.results_on(self.with_patch(topic), *tests[topic.name])
+            for test in sorted(set().union(*tests[topic.name])):
+                rows.append((topic.name, test, stock[test], alone[test]))
+                if "skipped" in (stock[test], alone[test]):
+                    continue
+                problem = verdict(stock[test], alone[test])
+                print(f"FAIL {title}: {test}: {problem}" if problem
+                      else f"PASS {title}: {test}", flush=True)
+                wrong += bool(problem)
+        print_table(rows)
+        return wrong
+
+
+def verdict(stock, alone):
+    """What is wrong, or None."""
+    if stock in ("passed", "does not build", "did not run"):
+        return f"{stock} without the patch"
+    if alone != "passed":
+        return f"with the patch: {alone}"
+    return None
+
+
+def print_table(rows):
+    print("\n| topic | test | without the patch | with it alone |\n"
+          "|---|---|---|---|")
+    for row in rows:
+        print("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |")
+    print(flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description="Test each of MariaDB's own errors with and without its "
+                    "patch (called by BUILD/test alone).")
+    parser.add_argument("--trees", type=pathlib.Path, required=True)
+    parser.add_argument("--type", default="debug")
+    parser.add_argument("--topic", action="append", default=[])
+    arguments = parser.parse_args()
+    run_tests.catch_signals()
+    trees = arguments.trees.resolve()
+    top = pathlib.Path(__file__).resolve().parents[2]
+    alone = Alone(top, trees, trees.name, arguments.type)
+    known = [topic.name for topic in alone.topics]
+    for name in arguments.topic:
+        if name not in known:
+            parser.error(f"no such topic: {name}; there are {', '.join(known)}")
+    return 1 if alone.run(arguments.topic) else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except (series.SeriesError, overlay.OverlayError, hunks.HunkError,
+            topics.TopicError) as error:
+        for line in str(error).splitlines():
+            print(f"-- alone: error: {line}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        sys.exit(1)
