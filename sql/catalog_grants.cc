@@ -64,8 +64,10 @@ bool Granted_databases::add_pattern(const char *pattern)
   {
     if (*from == wild_many || *from == wild_one)
     {
-      strmov(copy, pattern);
-      return m_patterns.append(copy);
+      const size_t length= to - copy;
+      const Pattern found= { m_thd->strdup(pattern), { copy, length },
+                             *from == wild_many && !from[1] };
+      return !found.pattern || m_patterns.append(found);
     }
     if (*from == wild_prefix && from[1])
       from++;
@@ -102,24 +104,59 @@ bool Granted_databases::only_names() const
 }
 
 
+/**
+  Patterns are compared byte by byte, but with lower_case_table_names with names in lower
+  case.
+*/
+bool Granted_databases::has_prefixes() const
+{
+  return !m_everything && !lower_case_table_names;
+}
+
+
+void Granted_databases::end_of_own(bool each_has_rights)
+{
+  m_certain_patterns= each_has_rights ? m_patterns.elements() : 0;
+}
+
+
+bool Granted_databases::Pattern::matches(const char *name, size_t length) const
+{
+  return length >= prefix.length && !memcmp(name, prefix.str, prefix.length) &&
+         (any_end || !wild_compare(name, pattern, false));
+}
+
+
+/** A name as the checks compare it: in lower case where lower_case_table_names says so */
+const char *Granted_databases::key(const char *name, size_t *length, char *buffer,
+                                   size_t size) const
+{
+  if (!lower_case_table_names)
+    return name;
+  *length= files_charset_info->casedn(name, *length, buffer, size - 1);
+  buffer[*length]= 0;
+  return buffer;
+}
+
+
 bool Granted_databases::may_see(const char *name, size_t length) const
 {
-  char lower[4 * SAFE_NAME_LEN + 1];
+  char buffer[4 * SAFE_NAME_LEN + 1];
   if (m_everything)
     return true;
-  if (lower_case_table_names)
+  name= key(name, &length, buffer, sizeof(buffer));
+  for (size_t i= 0; i < m_patterns.elements(); i++)
   {
-    length= files_charset_info->casedn(name, length, lower, sizeof(lower) - 1);
-    lower[length]= 0;
-    name= lower;
+    if (m_patterns.at(i).matches(name, length))
+      return true;
   }
 
-  const LEX_CSTRING key= { name, length };
+  const LEX_CSTRING searched= { name, length };
   size_t low= 0, high= m_names.elements();
   while (low < high)
   {
     const size_t middle= (low + high) / 2;
-    const int order= compare_names(&m_names.at(middle), &key);
+    const int order= compare_names(&m_names.at(middle), &searched);
     if (!order)
       return true;
     if (order < 0)
@@ -127,12 +164,40 @@ bool Granted_databases::may_see(const char *name, size_t length) const
     else
       high= middle;
   }
-  for (size_t i= 0; i < m_patterns.elements(); i++)
+  return false;
+}
+
+
+bool Granted_databases::has_right(const LEX_CSTRING &db) const
+{
+  char buffer[4 * SAFE_NAME_LEN + 1];
+  /* acl_get() refuses names that are too long */
+  if (!m_certain_patterns || db.length > NAME_LEN)
+    return false;
+  size_t length= db.length;
+  const char *const name= key(db.str, &length, buffer, sizeof(buffer));
+  for (size_t i= 0; i < m_certain_patterns; i++)
   {
-    if (!wild_compare(name, m_patterns.at(i), false))
+    if (m_patterns.at(i).matches(name, length))
       return true;
   }
   return false;
+}
+
+
+Ask_about_many::Ask_about_many(THD *thd, size_t count)
+  : m_before(acl_asks_about_many), m_granted(thd)
+{
+  acl_asks_about_many= count > ACL_CACHE_SIZE;
+  bool collects= acl_asks_about_many;
+  /* Tests have few databases */
+  DBUG_EXECUTE_IF("catalog_full_walk", return;);
+#ifndef DBUG_OFF
+  collects= true;
+#endif
+  /* Without memory the checks are asked about each name, and report it */
+  if (collects)
+    (void) m_granted.collect();
 }
 
 

@@ -51,19 +51,49 @@ public:
   /** May the account see this database? 'No' is certain, 'yes' is not */
   bool may_see(const char *name, size_t length) const;
 
+  /**
+    Has the account a right on this database by a pattern in a grant of its own? 'Yes' is
+    certain: acl_get_all3() would say so, too. 'No' is not.
+
+    acl_get() takes the first entry that matches, of the user and the anonymous user from
+    that host. Here each of these entries has rights and a host, so whichever it takes,
+    the answer is not empty.
+  */
+  bool has_right(const LEX_CSTRING &name) const;
+
   /** The names without wildcards, each once, in the order of their bytes */
   const Dynamic_array<LEX_CSTRING> &names() const { return m_names; }
+
+  /** Do all visible names begin as names() and the patterns do, byte by byte? */
+  bool has_prefixes() const;
+
+  /** What a pattern's names begin with: its bytes before the first wildcard */
+  size_t patterns() const { return m_patterns.elements(); }
+  const LEX_CSTRING &prefix(size_t i) const { return m_patterns.at(i).prefix; }
 
   /* For the code in sql_acl.cc that reads the grants */
   void add_everything() { m_everything= true; }
   bool add_name(const char *name);
   bool add_pattern(const char *pattern);
+  /** What follows is not the account's own, or the anonymous user's */
+  void end_of_own(bool each_has_rights);
 
 private:
+  struct Pattern
+  {
+    const char *pattern;
+    LEX_CSTRING prefix;
+    bool any_end;               // matches each name that begins with the prefix
+    bool matches(const char *name, size_t length) const;
+  };
+
+  const char *key(const char *name, size_t *length, char *buffer, size_t size) const;
+
   THD *const m_thd;             // the names are on its mem_root
   bool m_everything= false;
+  size_t m_certain_patterns= 0; // so many of the first ones tell has_right()
   Dynamic_array<LEX_CSTRING> m_names;
-  Dynamic_array<const char*> m_patterns;
+  Dynamic_array<Pattern> m_patterns;
 };
 
 /**
@@ -76,11 +106,14 @@ extern thread_local bool acl_asks_about_many;
 class Ask_about_many
 {
 public:
-  explicit Ask_about_many(size_t count) : m_before(acl_asks_about_many)
-  { acl_asks_about_many= count > ACL_CACHE_SIZE; }
+  Ask_about_many(THD *thd, size_t count);
   ~Ask_about_many() { acl_asks_about_many= m_before; }
+
+  /** May the statement leave out the check of privileges, because it would succeed? */
+  bool has_right(const LEX_CSTRING &name) const { return m_granted.has_right(name); }
 private:
   const bool m_before;
+  Granted_databases m_granted;
 };
 
 /** Add what the grants of the thread's account name. @return true if out of memory */

@@ -36,7 +36,13 @@ private:
   bool look_up(const Dynamic_array<LEX_CSTRING> &names);
   bool look_up(const LEX_CSTRING &name);
   bool is_readable_directory(const char *file) const;
+  struct Range
+  {
+    size_t begin, end;          // in the list of known databases
+  };
   bool take_known();
+  bool take_known(size_t begin, size_t end);
+  bool add_range(Dynamic_array<Range> *ranges, const char *bytes, size_t length) const;
   list_databases_result read_data_directory();
 
   THD *const m_thd;
@@ -155,10 +161,54 @@ bool Database_list::look_up(const LEX_CSTRING &name)
 }
 
 
-/** Take the names from the list. @return true if out of memory */
+/**
+  Take the names from the list: all, or those that begin as the grants say.
+  @return true if out of memory
+*/
 bool Database_list::take_known()
 {
-  for (size_t i= 0; i < m_known->count(); i++)
+  if (!m_granted.has_prefixes())
+    return take_known(0, m_known->count());
+
+  Dynamic_array<Range> ranges(PSI_INSTRUMENT_MEM);
+  bool error= false;
+  for (size_t i= 0; i < m_granted.names().elements() && !error; i++)
+  {
+    const LEX_CSTRING &name= m_granted.names().at(i);
+    error= add_range(&ranges, name.str, name.length + 1);
+  }
+  for (size_t i= 0; i < m_granted.patterns() && !error; i++)
+  {
+    const LEX_CSTRING &prefix= m_granted.prefix(i);
+    error= add_range(&ranges, prefix.str, prefix.length);
+  }
+  ranges.sort([](const void *a, const void *b) -> int
+              { return CMP_NUM(static_cast<const Range*>(a)->begin,
+                               static_cast<const Range*>(b)->begin); });
+  size_t done= 0;
+  for (size_t i= 0; i < ranges.elements() && !error; i++)
+  {
+    const Range &range= ranges.at(i);
+    if (range.end > done)
+      error= take_known(MY_MAX(range.begin, done), range.end);
+    done= MY_MAX(done, range.end);
+  }
+  return error;
+}
+
+
+bool Database_list::add_range(Dynamic_array<Range> *ranges, const char *bytes,
+                              size_t length) const
+{
+  const size_t begin= m_known->first(bytes, length, false, 0);
+  const Range range= { begin, m_known->first(bytes, length, true, begin) };
+  return range.begin < range.end && ranges->append(range);
+}
+
+
+bool Database_list::take_known(size_t begin, size_t end)
+{
+  for (size_t i= begin; i < end; i++)
   {
     const Known_databases::Entry entry= m_known->at(i);
     const char *const name= entry.name();

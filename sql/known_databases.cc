@@ -44,6 +44,23 @@ size_t Known_databases::find(const char *file, const char *name) const
 }
 
 
+size_t Known_databases::first(const char *bytes, size_t length, bool behind,
+                              size_t low) const
+{
+  size_t high= m_count;
+  while (low < high)
+  {
+    const size_t middle= (low + high) / 2;
+    const int order= strncmp(at(middle).name(), bytes, length);
+    if (order < 0 || (behind && !order))
+      low= middle + 1;
+    else
+      high= middle;
+  }
+  return low;
+}
+
+
 /** Puts the names of a new list together */
 class Known_databases_builder
 {

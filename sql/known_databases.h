@@ -52,6 +52,13 @@ public:
   /** The entry of a directory, or count() */
   size_t find(const char *file, const char *name) const;
 
+  /**
+    The first entry from `low` on whose name, in its first bytes, is not less than the
+    given ones (or, with behind, is greater). With the 0 at the end of a name as its last
+    byte, these are the entries of this name.
+  */
+  size_t first(const char *bytes, size_t length, bool behind, size_t low) const;
+
   enum { ENCODED= 1, LINK= 2 };
 
 private:

@@ -92,7 +92,8 @@ struct Known_tables
   longlong swept;               // when unused directories were last removed, in seconds
   bool impossible;              // another file system
 
-  bool make_key(const char *path, Known_tables_key *key);
+  static bool make_key(const char *path, Known_tables_key *key);
+  bool is_here(ulonglong a_device);
   Directory *find(ulonglong inode);
   void remove(Directory *directory);
   void release(Table_names *list);
@@ -140,7 +141,19 @@ bool Known_tables::make_key(const char *path, Known_tables_key *key)
   if (changed + old_enough * 1000000000ULL >= nanoseconds(now))
     return false;
 
-  pthread_mutex_lock(&lock);
+  key->m_now= now.tv_sec;
+  key->m_device= stat.st_dev;
+  key->m_inode= stat.st_ino;
+  key->m_changed= changed;
+  key->m_engines= engine_changes;
+  key->m_asked= engines_asked;
+  return true;
+}
+
+
+/** Is this the data directory's file system, and a local one? */
+bool Known_tables::is_here(ulonglong a_device)
+{
   if (!device && !impossible)
   {
     struct stat home;
@@ -149,17 +162,7 @@ bool Known_tables::make_key(const char *path, Known_tables_key *key)
     else
       device= home.st_dev;
   }
-  const bool is_here= !impossible && stat.st_dev == device;
-  pthread_mutex_unlock(&lock);
-  if (!is_here)
-    return false;
-
-  key->m_now= now.tv_sec;
-  key->m_inode= stat.st_ino;
-  key->m_changed= changed;
-  key->m_engines= engine_changes;
-  key->m_asked= engines_asked;
-  return true;
+  return !impossible && a_device == device;
 }
 
 
@@ -396,10 +399,16 @@ bool known_tables_find(THD *thd, const LEX_CSTRING &db, const char *path,
                        Known_tables_key *key)
 {
   DBUG_EXECUTE_IF("catalog_full_walk", return false;);
-  if (is_perfschema_db(&db) || !known.make_key(path, key))
+  if (is_perfschema_db(&db) || !Known_tables::make_key(path, key))
     return false;
   Discovered_table_list found(thd, tables, &wild);
   pthread_mutex_lock(&known.lock);
+  if (!known.is_here(key->m_device))
+  {
+    pthread_mutex_unlock(&known.lock);
+    key->m_changed= 0;
+    return false;
+  }
   Known_tables::Directory *const directory=
     known.engines == key->m_engines ? known.find(key->m_inode) : nullptr;
   const bool is_known= directory && Known_tables::is_same(*directory, *key);

@@ -34,10 +34,11 @@
 class Known_tables_key
 {
 public:
-  Known_tables_key() : m_inode(0), m_changed(0), m_engines(0), m_asked(0), m_now(0) { }
+  Known_tables_key() : m_device(0), m_inode(0), m_changed(0), m_engines(0), m_asked(0), m_now(0) { }
   bool is_usable() const { return m_changed; }
 
   /* For known_tables.cc */
+  ulonglong m_device;
   ulonglong m_inode;
   ulonglong m_changed;          // ctime in ns. 0: not to be used
   ulonglong m_engines;          // changes of the set of engines until then

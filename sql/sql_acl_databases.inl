@@ -9,11 +9,14 @@
 /**
   Add the entries of acl_dbs that acl_db_find() considers for a user.
   The caller has locked acl_cache->lock.
+  @param[out] each_has_rights  acl_get() returns rights, whichever entry it takes
 */
-static bool add_databases_of_user(const char *user, const char *host,
-                                  const char *ip, Granted_databases *granted)
+static bool add_databases_of_user(const char *user, const char *host, const char *ip,
+                                  Granted_databases *granted, bool *each_has_rights)
 {
   mysql_mutex_assert_owner(&acl_cache->lock);
+  /* The key of acl_get() has room for the longest name of a user and a database */
+  *each_has_rights= strlen(safe_str(ip)) <= IP_ADDR_STRLEN;
   for (int anonymous= 0; anonymous < 2; anonymous++)
   {
     const char *name= anonymous ? "" : user;
@@ -24,6 +27,8 @@ static bool add_databases_of_user(const char *user, const char *host,
         break;
       if (!compare_hostname(&acl_db->host, host, ip))
         continue;
+      if (!(acl_db->access & ALL_KNOWN_ACL) || !acl_db->host.hostname)
+        *each_has_rights= false;
       if (!acl_db->db)
         granted->add_everything();
       else if (granted->add_pattern(acl_db->db))
@@ -62,7 +67,7 @@ static bool add_databases_of_hash(HASH *hash, Security_context *sctx,
 bool acl_add_granted_databases(THD *thd, Granted_databases *granted)
 {
   Security_context *sctx= thd->security_ctx;
-  bool error;
+  bool error, own_rights, others_rights;
 
   if (!initialized ||
       sctx->master_access & (DB_ACLS | TABLE_ACLS | PROC_ACLS | SHOW_DB_ACL))
@@ -72,10 +77,14 @@ bool acl_add_granted_databases(THD *thd, Granted_databases *granted)
   }
 
   mysql_mutex_lock(&acl_cache->lock);
-  error= add_databases_of_user(sctx->priv_user, sctx->host, sctx->ip, granted) ||
+  error= add_databases_of_user(sctx->priv_user, sctx->host, sctx->ip, granted,
+                               &own_rights);
+  granted->end_of_own(own_rights && !error);
+  error= error ||
          (sctx->priv_role[0] &&
-          add_databases_of_user(sctx->priv_role, "", "", granted)) ||
-         (acl_public && add_databases_of_user(public_name.str, "", "", granted));
+          add_databases_of_user(sctx->priv_role, "", "", granted, &others_rights)) ||
+         (acl_public &&
+          add_databases_of_user(public_name.str, "", "", granted, &others_rights));
   mysql_mutex_unlock(&acl_cache->lock);
   if (error)
     return true;

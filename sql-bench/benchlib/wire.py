@@ -25,8 +25,9 @@ class Error(Exception):
         self.code = code
 
 
-# LONG_PASSWORD, PROTOCOL_41, TRANSACTIONS, SECURE_CONNECTION, PLUGIN_AUTH
-CAPABILITIES = 0x1 | 0x200 | 0x2000 | 0x8000 | 0x80000
+# LONG_PASSWORD, PROTOCOL_41, TRANSACTIONS, SECURE_CONNECTION, MULTI_RESULTS (for a
+# procedure that executes statements), PLUGIN_AUTH
+CAPABILITIES = 0x1 | 0x200 | 0x2000 | 0x8000 | 0x20000 | 0x80000
 
 
 def native_password(password, salt):

@@ -68,7 +68,8 @@ class Catalog(Scenario):
               "a table; each has an account with a grant on it. Accounts wait "
               "as long as given beyond SELECT 1. 'Cold' is after the page "
               "cache, with the directories' and files' inodes, was dropped. "
-              "CREATE USER and the others are medians of 20.")
+              "CREATE USER and the others are medians of 20. A login counts without "
+              "the time for which its two threads waited for a CPU.")
     caveat = ("One statement at a time. The server's own tables of accounts "
               "are Aria tables in the page cache.")
     unit = "as named"
@@ -267,16 +268,28 @@ class Catalog(Scenario):
             found[FLUSH] = cls.longest_login(server, session)
         return found
 
-    @staticmethod
-    def longest_login(server, session):
-        """How long logins take, at most, while the grants are read again."""
+    @classmethod
+    def longest_login(cls, server, session):
+        """How long logins take, at most, while the grants are read again, beyond
+        the time for which their threads waited for a CPU."""
         longest, stop = [0.0], threading.Event()
 
         def log_in():
+            own = threading.get_native_id()
             while not stop.is_set():
+                waits = cls.waits_for_cpu(server)
+                own_wait = cls.wait_for_cpu("self", own)
                 begin = time.monotonic()
-                wire.Connection(server.socket, user="five").close()
-                longest[0] = max(longest[0], 1000 * (time.monotonic() - begin))
+                connection = wire.Connection(server.socket, user="five")
+                taken = time.monotonic() - begin
+                taken -= cls.wait_for_cpu("self", own) - own_wait
+                waits_after = cls.waits_for_cpu(server)
+                serving = connection.query(
+                    "SELECT tid FROM information_schema.processlist WHERE id = "
+                    "CONNECTION_ID()")[0][0].decode()
+                connection.close()
+                taken -= waits_after[serving] - waits.get(serving, 0)
+                longest[0] = max(longest[0], 1000 * taken)
 
         thread = threading.Thread(target=log_in)
         thread.start()
@@ -287,3 +300,19 @@ class Catalog(Scenario):
             stop.set()
             thread.join()
         return longest[0]
+
+    @classmethod
+    def waits_for_cpu(cls, server):
+        """wait_for_cpu() of each thread of the server."""
+        process = server.process.pid
+        return {thread: cls.wait_for_cpu(process, thread)
+                for thread in os.listdir(f"/proc/{process}/task")}
+
+    @staticmethod
+    def wait_for_cpu(process, thread):
+        """The seconds for which a thread has been ready to run, and not running."""
+        path = pathlib.Path(f"/proc/{process}/task/{thread}/schedstat")
+        try:
+            return int(path.read_text().split()[1]) / 1e9
+        except OSError:         # the thread has ended, or the kernel has no such file
+            return 0.0
