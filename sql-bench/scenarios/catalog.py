@@ -38,7 +38,7 @@ MEMORY = "bytes a database, SHOW DATABASES of root"
 ACCOUNTS = ("CREATE USER", "GRANT", "REVOKE", "DROP USER")
 FLUSH = "ms, the longest login beside FLUSH PRIVILEGES"
 GRANTS_OF_ONE = 5
-LINKS = 50000                   # to one file; ext4 has 65,000 at most
+LINKS = 50000                   # to one file each; ext4 has 65,000 at most
 CACHES = pathlib.Path("/proc/sys/vm/drop_caches")
 
 
@@ -98,8 +98,8 @@ class Catalog(Scenario):
 
     @classmethod
     def disk(cls, options):
-        # A directory, a db.opt, and rows of accounts
-        return sum(cls.numbers(options)) * (10 << 10)
+        # A directory, and rows of accounts
+        return sum(cls.numbers(options)) * (6 << 10)
 
     @classmethod
     def parts(cls, options):
@@ -140,14 +140,15 @@ class Catalog(Scenario):
                     progress("creating databases", i, number)
                 path = server.datadir / site(i)
                 path.mkdir()
-                (path / "db.opt").write_text("default-character-set=utf8mb4\n"
-                                             "default-collation="
-                                             "utf8mb4_general_ci\n")
                 if i % LINKS == 1:
-                    frm = path / "t.frm"
-                    shutil.copy(server.datadir / "model" / "t.frm", frm)
+                    model = path
+                    (path / "db.opt").write_text(
+                        "default-character-set=utf8mb4\n"
+                        "default-collation=utf8mb4_general_ci\n")
+                    shutil.copy(server.datadir / "model" / "t.frm", path)
                 else:
-                    os.link(frm, path / "t.frm")
+                    for name in ("db.opt", "t.frm"):
+                        os.link(model / name, path / name)
             done.touch()
 
     @staticmethod
