@@ -62,11 +62,9 @@ mini-transaction its trx, and column names a length. */
 #if MYSQL_VERSION_ID < 110800
 # define STATS_OF_DEFRAGMENTATION
 # define MTR_OF(trx)
-# define empty_stats(table) dict_stats_empty_table(table, true)
 typedef const char *stats_column;
 #else
 # define MTR_OF(trx) , mtr(trx)
-# define empty_stats(table) dict_stats_empty_table(table)
 typedef Lex_cstring_strlen stats_column;
 #endif
 
@@ -478,6 +476,48 @@ std::vector<uint64_t> all_statistics(const dict_table_t *table, dberr_t err)
 }
 #endif
 
+/** Give a table that is not known to have statistics the ones of an empty table.
+A statistic without a row must be neither a former value nor undefined.  And while
+this thread waits for DDL on the statistics tables, other threads can open the table
+without waiting, as with SQL.
+@return whether the table has statistics: another thread has read or computed them */
+bool begin_reading(dict_table_t *table)
+{
+  table->stats_mutex_lock();
+  const bool known= table->stat_initialized();
+  if (!known)
+  {
+    table->stat_n_rows= 0;
+    table->stat_clustered_index_size= 1;
+    table->stat_sum_of_other_index_sizes=
+      uint32_t(UT_LIST_GET_LEN(table->indexes) - 1);
+    table->stat_modified_counter= 0;
+    for (dict_index_t *index= dict_table_get_first_index(table); index;
+         index= dict_table_get_next_index(index))
+    {
+      if (index->type & DICT_FTS)
+        continue;
+      for (unsigned i= 0; i < index->n_uniq; i++)
+      {
+        index->stat_n_diff_key_vals[i]= 0;
+        index->stat_n_sample_sizes[i]= 1;
+        index->stat_n_non_null_key_vals[i]= 0;
+      }
+      index->stat_index_size= 1;
+      index->stat_n_leaf_pages= 1;
+#ifdef STATS_OF_DEFRAGMENTATION
+      dict_stats_empty_defrag_stats(index);
+      dict_stats_empty_defrag_summary(index);
+#endif
+    }
+    /* read_rows() looks whether this has changed */
+    table->stats_last_recalc= 0;
+    table->stat= table->stat | dict_table_t::STATS_INITIALIZED;
+  }
+  table->stats_mutex_unlock();
+  return known;
+}
+
 /** Read all rows of a table, and set its statistics to their values.
 @param table       table
 @param table_rows  its row in mysql.innodb_table_stats
@@ -547,6 +587,12 @@ dberr_t read_rows(dict_table_t *table, stats_rows &table_rows,
   });
 
   table->stats_mutex_lock();
+  if (table->stats_last_recalc)
+  {
+    /* Another thread has computed new statistics since begin_reading() */
+    table->stats_mutex_unlock();
+    return DB_SUCCESS;
+  }
   table->stat_n_rows= values[0];
   table->stat_clustered_index_size= std::max(uint32_t(values[1]), 1U);
   table->stat_sum_of_other_index_sizes=
@@ -587,10 +633,11 @@ void compare_with_sql(dict_table_t *table, dberr_t err)
 bool dict_stats_fetch(dict_table_t *table, dberr_t *err) noexcept
 {
   THD *const thd= current_thd;
-  /* A statistic without a row must be neither a former value nor undefined.  And
-  while we wait for DDL on the statistics tables, other threads can open the table
-  without waiting, as with SQL. */
-  empty_stats(table);
+  if (begin_reading(table))
+  {
+    *err= DB_SUCCESS;
+    return true;
+  }
   {
     stats_tables stats{thd};
     if (!stats.locked())
@@ -620,6 +667,7 @@ bool dict_stats_fetch(dict_table_t *table, dberr_t *err) noexcept
         DEBUG_SYNC(thd, "dict_stats_mdl_acquired");
         trx_start_internal_read_only(trx);
         trx->read_view.open(trx);
+        DEBUG_SYNC(thd, "dict_stats_view_opened");
         *err= read_rows(table, table_rows, index_rows);
         trx_commit_for_mysql(trx);
       }
