@@ -96,10 +96,12 @@ What another thread can see
   but did not prepare T. Both create the fil_space_t by fil_ibd_file::create_space(),
   which looks for it again.
   Until the end of 5 the reference keeps the fil_space_t from being freed.
-  fil_space_t::drop() waits for the reference while its caller keeps readers out, so a
-  thread that has a reference must not wait for a reader or for dict_sys.latch. In 7
-  the thread uses the pointer to the fil_space_t only if changes() shows that no DDL
-  has freed it.
+  fil_space_t::drop() waits for the reference. DDL may call it while it keeps readers out
+  and holds dict_sys.latch, so a thread that has a reference must wait for neither. Purge
+  calls it while it has latched a page of SYS_INDEXES, where a thread that has a reference
+  may read in 4: but in 4 DDL is kept out, and purge does not come before DROP TABLE has
+  been committed. In 7 the thread uses the pointer to the fil_space_t only if changes()
+  shows that no DDL has freed it.
 - After 7: the table, complete, its FOREIGN KEY constraints and child tables
   loaded, as ever.
 
@@ -157,8 +159,7 @@ before, while the other thread held that latch for the same I/O.
 #include <mutex>
 
 /* In dict0load.cc */
-bool dict_load_rows(dict_table_t *table, unsigned uncommitted,
-                    dict_err_ignore_t ignore);
+bool dict_load_rows(dict_table_t *table, unsigned uncommitted);
 
 namespace
 {
@@ -450,7 +451,7 @@ bool dict_preload_t::build(const std::string &table_name,
     table->space= space;
     ok= !(table->flags2 & (DICT_TF2_FTS | DICT_TF2_FTS_HAS_DOC_ID |
                            DICT_TF2_FTS_ADD_DOC_ID)) &&
-      dict_load_rows(table, uncommitted, ignore);
+      dict_load_rows(table, uncommitted);
   }
   if (ok)
   {
@@ -473,8 +474,8 @@ bool dict_preload_t::build(const std::string &table_name,
     ok= table->space_id == TRX_SYS_SPACE || read_root(table);
     DBUG_EXECUTE_IF("dict_preload_fail_root", ok= false;);
   }
-  /* fil_space_t::drop() waits for the reference, and its caller keeps readers out and
-  holds dict_sys.latch: release the one before waiting for the others. */
+  /* DDL may keep readers out, and hold dict_sys.latch, while it waits for the reference
+  in fil_space_t::drop(): release the one before waiting for the others. */
   if (space)
     space->release();
   if (ok)

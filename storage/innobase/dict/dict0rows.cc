@@ -18,7 +18,9 @@ dict_load_table_one(), too.
 #include "dict0load.h"
 #include "fts0fts.h"
 #include "rem0cmp.h"
+#include "trx0sys.h"
 #include "debug_sync.h"
+#include <algorithm>
 
 srw_lock_low dict_rows_t::latch;
 uint64_t dict_rows_t::n_changes;
@@ -193,6 +195,41 @@ std::string child_of(const std::string &id)
   return name;
 }
 
+/** Read the rows of SYS_FIELDS that belong to an index. Those of indexes that one
+statement has created follow each other.
+@param index          the index
+@param pcur           cursor on SYS_FIELDS
+@param is_positioned  whether the cursor is behind the fields of another index; set
+@param heap           temporary memory
+@param mtr            mini-transaction
+@return whether all are there */
+bool read_fields(dict_index_t *index, btr_pcur_t *pcur, bool *is_positioned,
+                 mem_heap_t *heap, mtr_t *mtr)
+{
+  byte id[8];
+  mach_write_to_8(id, index->id);
+  if (!*is_positioned || !btr_pcur_is_on_user_rec(pcur) ||
+      memcmp(btr_pcur_get_rec(pcur), id, sizeof id))
+  {
+    if (*is_positioned)
+    {
+      mtr->commit();
+      mtr->start();
+    }
+    dict_index_t *sys_index= dict_sys.sys_fields->indexes.start;
+    const search_key key(sys_index, id, sizeof id);
+    *is_positioned= true;
+    if (!find_first(pcur, sys_index, key, mtr))
+      return false;
+  }
+  for (unsigned n= index->n_fields; n--;
+       btr_pcur_move_to_next_user_rec(pcur, mtr))
+    if (!btr_pcur_is_on_user_rec(pcur) ||
+        !dict_rows_t::read_field(id, index, btr_pcur_get_rec(pcur), heap, mtr))
+      return false;
+  return true;
+}
+
 } /* anonymous namespace */
 
 bool dict_rows_t::name_of(table_id_t id, std::string *name) noexcept
@@ -319,6 +356,71 @@ bool dict_rows_t::read_tables(std::string *after,
 
   mtr.commit();
   return more;
+}
+
+bool dict_rows_t::read_indexes(dict_table_t *table, mem_heap_t *heap) noexcept
+{
+  ut_ad(dict_sys.frozen());
+  ut_ad(!dict_is_sys_table(table->id));
+  ut_ad(!table->fts);
+  byte id[8];
+  mach_write_to_8(id, table->id);
+  dict_index_t *sys_index= dict_sys.sys_indexes->indexes.start;
+  const search_key key(sys_index, id, sizeof id);
+  /* SYS_INDEXES and SYS_FIELDS have an mtr each, so this never has latches in both */
+  std::vector<dict_index_t*> indexes;
+  bool ok= true;
+  btr_pcur_t pcur;
+  dict_mtr_t mtr;
+  mtr.start();
+
+  if (find_first(&pcur, sys_index, key, &mtr))
+    do
+    {
+      const rec_t *rec= btr_pcur_get_rec(&pcur);
+      dict_index_t *index;
+      const index_row row= read_index(id, table, rec, heap, &mtr, &index);
+      if (row == END)
+        break;
+      if (row == DELETED)
+        continue;
+      ok= row == INDEX;
+      if (!ok)
+        break;
+      if (*index->name == *TEMP_INDEX_PREFIX_STR)
+      {
+        dict_mem_index_free(index);
+        continue;
+      }
+      ok= index->is_clust() == indexes.empty() && index->page != FIL_NULL &&
+        !(index->is_clust() && index->is_corrupted()) &&
+        !(index->type & ~(DICT_CLUSTERED | DICT_UNIQUE | DICT_CORRUPT |
+                          DICT_SPATIAL | DICT_VIRTUAL));
+      indexes.push_back(index);
+      table->def_trx_id= std::max(table->def_trx_id,
+                                  trx_read_trx_id(rec + 8 + 8));
+    }
+    while (ok && btr_pcur_move_to_next_user_rec(&pcur, &mtr));
+
+  mtr.commit();
+  ok= ok && !indexes.empty();
+
+  mtr.start();
+  bool is_positioned= false;
+  for (dict_index_t *index : indexes)
+    ok= ok && read_fields(index, &pcur, &is_positioned, heap, &mtr);
+  mtr.commit();
+
+  size_t n_added= 0;
+  while (ok && n_added < indexes.size())
+  {
+    dict_index_t *index= indexes[n_added++];
+    /* This frees the index, whether it succeeds or not */
+    ok= dict_index_add_to_cache(index, index->page) == DB_SUCCESS;
+  }
+  while (n_added < indexes.size())
+    dict_mem_index_free(indexes[n_added++]);
+  return ok;
 }
 
 void dict_rows_t::free_table(dict_table_t *table) noexcept

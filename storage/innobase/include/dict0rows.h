@@ -94,6 +94,36 @@ public:
   static dict_table_t *read_table(const std::string &name,
                                   unsigned *uncommitted) noexcept;
 
+  /** What a row of SYS_INDEXES is for the definition of a table */
+  enum index_row { INDEX, DELETED, END, UNUSUAL };
+  /** Read a row of SYS_INDEXES, in the version that a transaction has committed.
+  @param id     table->id, as it is stored
+  @param table  definition
+  @param rec    record
+  @param heap   temporary memory, which the index refers to until it is in the cache
+  @param mtr    mini-transaction that has latched the record
+  @param index  the index, without fields; to be freed
+  @return what the row is */
+  static index_row read_index(byte *id, dict_table_t *table, const rec_t *rec,
+                              mem_heap_t *heap, mtr_t *mtr,
+                              dict_index_t **index) noexcept;
+  /** The same with a row of SYS_FIELDS.
+  @param id     index->id, as it is stored
+  @param index  the index, to which this adds a field
+  @param rec    record
+  @param heap   as above
+  @param mtr    as above
+  @return whether the row is the next field */
+  static bool read_field(byte *id, dict_index_t *index, const rec_t *rec,
+                         mem_heap_t *heap, mtr_t *mtr) noexcept;
+  /** Read all indexes of a table, by one search in SYS_INDEXES, and one in SYS_FIELDS
+  if the indexes were created together. dict_load_indexes() searches in SYS_FIELDS once
+  for each index, while it has latched a page of SYS_INDEXES.
+  @param table  definition that has its columns and its tablespace
+  @param heap   temporary memory
+  @return whether nothing is unusual */
+  static bool read_indexes(dict_table_t *table, mem_heap_t *heap) noexcept;
+
   /** Read the next rows of SYS_TABLES, of tables that have a file.
   @param after   name after which to begin; set to the last name that was read
   @param spaces  tablespaces that are wanted, or nullptr for all
