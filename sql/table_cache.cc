@@ -126,7 +126,7 @@ void tc_take_free_tables(TDC_element *element, Table_list *out)
 {
   Table_list list;
   tc_wait_for_detectors(element);
-  tc.purge(free_half(element), element->flushed, &list);
+  tc.purge(free_half(element), &list);
   while (TABLE *table= list.pop_front())
   {
     element->all_tables.remove(table);
@@ -178,7 +178,7 @@ static size_t evict_bytes(THD *thd, const Limit &limit, size_t bytes)
 
 struct Bytes_limit
 {
-  bool allows(ulong, size_t) const { return !tc_memory.excess(); }
+  bool allows(ulong) const { return !tc_memory.excess(); }
 };
 
 
@@ -359,15 +359,15 @@ void tc_release_table(TABLE *table)
   DBUG_ASSERT(!table->pos_in_locked_tables);
 
   DEBUG_SYNC(thd, "tc_release_table");
-  Table_cache::Order order= Table_cache::NEWEST;
+  ulonglong stamp= tc_clock.at(thd->start_utime);
   size_t grown= 0;
   uchar &flags= Table_cache_instance::flags(table);
   if (unlikely(flags))
   {
-    order= flags & Table_cache_instance::SCAN ? Table_cache::EVICT_FIRST :
+    stamp= flags & Table_cache_instance::SCAN ? Table_cache::EVICT_FIRST :
            flags & Table_cache_instance::AHEAD ? Table_cache::OLDEST :
-           flags & Table_cache_instance::NO_USE ? Table_cache::AS_BEFORE :
-                                                  Table_cache::NEWEST;
+           flags & Table_cache_instance::NO_USE ?
+           Table_cache_instance::stamp(table) : stamp;
     /* ALTER TABLE ... PARTITION closes the handler before it gets here. */
     if (flags & Table_cache_instance::WEIGH && !table->needs_reopen())
       grown= tc_weigh_again(table);
@@ -381,13 +381,14 @@ void tc_release_table(TABLE *table)
     remove_table(table, false);
     DBUG_VOID_RETURN;
   }
-  Table_cache::Released released=
-    tc.release(table, order, tc_clock.at(thd->start_utime),
-               table->s->tdc->flushed, tc_limit);
-  if (unlikely(released.evicted))
-    close_evicted(thd, released.to_close);
-  else if (unlikely(released.to_close != NULL))
-    remove_table(table, false);
+  TABLE *to_close= tc.release(table, stamp, table->s->tdc->flushed, tc_limit);
+  if (unlikely(to_close != NULL))
+  {
+    if (to_close == table && table->s->tdc->flushed)
+      remove_table(table, false);
+    else
+      close_evicted(thd, to_close);
+  }
   if (unlikely(grown) && tc_memory.excess())
     tc_make_room(thd, Table_cache_memory::BUDGET * grown, false);
   DBUG_VOID_RETURN;
@@ -418,7 +419,7 @@ void tc_get_share_info(TDC_element *element, TC_share_info *info)
     info->table_bytes+= Table_cache_instance::weight(table);
   info->free= 0;
   info->hits= 0;
-  tc.read_slots(free_half(element), [&](const TABLE_cache_share::Slot &slot) {
+  tc.each_slot(free_half(element), [&](const TABLE_cache_share::Slot &slot) {
     info->free+= slot.elements.load(std::memory_order_relaxed);
     info->hits+= slot.hits.load(std::memory_order_relaxed);
     const ulonglong last= slot.last_release.load(std::memory_order_relaxed);
@@ -454,6 +455,7 @@ void tc_init()
 
 void tc_deinit()
 {
+  DBUG_ASSERT(!tc_memory.tables);
   tc.destroy();
 }
 
@@ -462,8 +464,7 @@ void tc_deinit()
 
 size_t tc_part_size()
 {
-  return Table_cache::share_size(tc.active_shards()) +
-         alignof(TABLE_cache_share);
+  return sizeof(TABLE_cache_share) + alignof(TABLE_cache_share);
 }
 
 
@@ -471,7 +472,7 @@ size_t tc_part_size()
 
 void tc_init_part(TDC_element *element)
 {
-  tc.init_share(free_half(element));
+  new (free_half(element)) TABLE_cache_share;
 }
 
 
@@ -479,15 +480,18 @@ void tc_init_part(TDC_element *element)
 
 void tc_deinit_part(TDC_element *element)
 {
-  tc.deinit_share(free_half(element));
+  free_half(element)->~TABLE_cache_share();
 }
 
 
-/** Reset it: an element without TABLEs starts a new life. */
+/** Reset it: an element without TABLEs starts a new life. Its slots remain. */
 
 void tc_reset_part(TDC_element *element)
 {
-  tc.reset_share(free_half(element));
+  tc.each_slot(free_half(element), [](TABLE_cache_share::Slot &slot) {
+    slot.hits.store(0, std::memory_order_relaxed);
+    slot.last_release.store(0, std::memory_order_relaxed);
+  });
 }
 
 
@@ -495,7 +499,7 @@ void tc_assert_no_free(TDC_element *element __attribute__((unused)))
 {
 #ifndef DBUG_OFF
   tc.each_slot(free_half(element), [](const TABLE_cache_share::Slot &slot) {
-    DBUG_ASSERT(slot.free.is_empty());
+    DBUG_ASSERT(!slot.elements.load(std::memory_order_relaxed));
   });
 #endif
 }

@@ -9,6 +9,7 @@
 #include "mariadb.h"
 #include "sql_base.h"
 #include "table_cache_tables.h"
+#include <mutex>
 
 #ifndef DBUG_OFF
 
@@ -46,10 +47,17 @@ static my_bool check_share(void *arg, void *check_arg)
   if (n && !element->share)
     check->wrong= "there are TABLEs without a share";
   check->open+= n;
-  tc.each_slot(free_half(element), [&](const TABLE_cache_share::Slot &slot) {
-    check->free+= slot.elements;
-    if (element->flushed && !slot.free.is_empty())
+  tc.each_slot(free_half(element), [&](TABLE_cache_share::Slot &slot) {
+    std::lock_guard<Table_cache_lock> lock(slot.lock);
+    uint elements= 0;
+    Table_list::Iterator it(slot.free);
+    while (it++)
+      elements++;
+    if (elements != slot.elements)
+      check->wrong= "a slot has another length than it says";
+    if (element->flushed && elements)
       check->wrong= "a flushed share has a free TABLE";
+    check->free+= elements;
   });
   mysql_mutex_unlock(&element->LOCK_table_share);
   return check->wrong != NULL;
@@ -87,7 +95,7 @@ static const char *tc_find_error(THD *thd)
       wrong= "the count of the cache is not the number of TABLEs";
     else if (check.free != in_order)
       wrong= "a free TABLE is not in the order of eviction";
-    else if (check.table_bytes != tc.weight())
+    else if (check.table_bytes != tc_memory.tables)
       wrong= "the bytes of the cache are not those of the TABLEs";
     else if (check.share_bytes != tc_memory.definitions)
       wrong= "the bytes of the definitions are not those of the shares";

@@ -100,7 +100,10 @@ TABLE *tc_alloc_table(THD *thd)
 }
 
 
-/** The TABLE has been opened: find out what it takes. The caller uses it. */
+/**
+  The TABLE has been opened: find out what it takes. The caller uses it, and adds
+  it to the table cache now.
+*/
 
 void tc_weigh_new(THD *thd, TABLE *table)
 {
@@ -112,7 +115,9 @@ void tc_weigh_new(THD *thd, TABLE *table)
   const int64 least= sizeof(TABLE) + sizeof(Table_cache_weight);
   weight->constant= (uint32) MY_MIN(MY_MAX(others, least) +
                                     (int64) (2 * MY_MALLOC_BYTES), UINT_MAX32);
-  Table_cache_instance::set_weight(table, bytes_now(table));
+  const uint32 bytes= bytes_now(table);
+  Table_cache_instance::set_weight(table, bytes);
+  tc_memory.tables.fetch_add(bytes, std::memory_order_relaxed);
 }
 
 
@@ -126,7 +131,11 @@ void tc_weigh_new(THD *thd, TABLE *table)
 size_t tc_weigh_again(TABLE *table)
 {
   const uint32 bytes= bytes_now(table);
-  tc.weigh(table, bytes);
+  /* Unsigned: if it takes less now, the sum wraps round to what it should be. */
+  tc_memory.tables.fetch_add((size_t) bytes -
+                             Table_cache_instance::weight(table),
+                             std::memory_order_relaxed);
+  Table_cache_instance::set_weight(table, bytes);
   tdc_weigh_share(table->s->tdc, table->s, false);
   return bytes;
 }
@@ -186,13 +195,6 @@ size_t tdc_forget_weight(TDC_element *element)
 
 /* --------------------------------------------------------------- eviction */
 
-static size_t sum()
-{
-  return tc.weight() + tc_memory.definitions.load(std::memory_order_relaxed) +
-         tc_memory.innodb.load(std::memory_order_relaxed);
-}
-
-
 size_t Table_cache_memory::excess() const
 {
   const size_t max= limit(), now= likely(!max) ? 0 : sum();
@@ -223,7 +225,7 @@ size_t tc_make_room(THD *thd, size_t bytes, bool may_lock_engine)
     const size_t wanted= MY_MIN(excess, bytes - freed),
                  part= tc_memory.limit() / Table_cache_memory::PART;
     size_t got= 0;
-    if (tc.weight() > part)
+    if (tc_memory.tables.load(std::memory_order_relaxed) > part)
       got= tc_evict_bytes(thd, wanted, false);
     if (!got && tc_memory.definitions.load(std::memory_order_relaxed) > part)
       got= tdc_evict_bytes(wanted);
@@ -277,14 +279,14 @@ static int show_bytes(SHOW_VAR *var, void *buff, size_t bytes)
 int show_tc_memory_used(THD *, SHOW_VAR *var, void *buff, system_status_var *,
                         enum enum_var_type)
 {
-  return show_bytes(var, buff, sum());
+  return show_bytes(var, buff, tc_memory.sum());
 }
 
 
 int show_tc_memory_tables(THD *, SHOW_VAR *var, void *buff,
                           system_status_var *, enum enum_var_type)
 {
-  return show_bytes(var, buff, tc.weight());
+  return show_bytes(var, buff, tc_memory.tables);
 }
 
 

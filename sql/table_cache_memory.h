@@ -10,8 +10,8 @@
   What is counted, in three sums:
 
   1. tables: each TABLE with its mem_root, its handler, and what the handler has
-     allocated. The core of the table cache adds these up: the bytes of a TABLE
-     are its weight there (table_cache_core.h).
+     allocated. A TABLE's bytes are added when it is opened, and subtracted when
+     the core of the table cache counts it no more (table_cache_core.h).
   2. definitions: each TABLE_SHARE with its mem_root, its engine-independent
      statistics and its TDC_element.
   3. innodb: each dict_table_t with its indexes (dict0memory.cc).
@@ -29,10 +29,8 @@
   So a hit pays nothing: it reads and writes neither a note nor a sum. It tests
   the flags of its TABLE, as it did before there were bytes.
 
-  The sums are atomic and need no lock: the table cache has one in the cache line
-  of its order of eviction, which only threads that open or close TABLEs use, and
-  the others are written with a definition's coming and going only. A thread may
-  see a sum that is a moment old.
+  The sums are atomic and need no lock: only threads that open or close TABLEs
+  or definitions write them. A thread may see a sum that is a moment old.
 
   Who makes room, and in which order
   ----------------------------------
@@ -67,8 +65,8 @@ struct Table_cache_memory
   /** How many times the bytes that it has added a thread frees, at most. */
   static constexpr uint BUDGET= 4;
 
-  /** Only threads that add or free definitions write these. */
-  std::atomic<size_t> definitions, innodb;
+  /** The sums. Only threads that open or close something write these. */
+  std::atomic<size_t> tables, definitions, innodb;
 
   /** InnoDB sets these when it starts, before any thread opens a table. */
   /** Bytes that an InnoDB handler has allocated, but its own. */
@@ -80,13 +78,19 @@ struct Table_cache_memory
   size_t limit() const;
   /** By how much the limit is exceeded. */
   size_t excess() const;
-  /** May TABLEs that weigh this much stay? */
-  bool allows_tables(size_t weight) const
+  /** What all three take. */
+  size_t sum() const
+  {
+    return tables.load(std::memory_order_relaxed) +
+           definitions.load(std::memory_order_relaxed) +
+           innodb.load(std::memory_order_relaxed);
+  }
+  /** May all TABLEs stay? */
+  bool allows_tables() const
   {
     const size_t max= limit();
-    return likely(!max) || weight <= max / PART ||
-           weight + definitions.load(std::memory_order_relaxed) +
-           innodb.load(std::memory_order_relaxed) <= max;
+    return likely(!max) || sum() <= max ||
+           tables.load(std::memory_order_relaxed) <= max / PART;
   }
 };
 

@@ -80,7 +80,7 @@ Tc_scan tc_is_scan(THD *thd, const TABLE_LIST *tl)
 static uint free_tables(TDC_element *element)
 {
   uint n= 0;
-  tc.read_slots(free_half(element), [&](const TABLE_cache_share::Slot &slot) {
+  tc.each_slot(free_half(element), [&](const TABLE_cache_share::Slot &slot) {
     n+= slot.elements.load(std::memory_order_relaxed);
   });
   return n;

@@ -7,17 +7,20 @@
   The free half of a share: one list of free objects for each place.
 
   A share has a place 0, its home, and a place for each shard of CPUs. A share
-  that has one object keeps it at home: threads of all CPUs that use it in turn
-  share three cache lines, those of the home, of the object and of its user.
-  A share that has several objects keeps them where they were released, so each
-  CPU writes to cache lines of its own.
+  that has one object keeps it at home: CPUs that use it in turn share three
+  cache lines, those of the home, of the object and of its user. A share that has
+  several objects keeps each where a thread has released it, so each CPU writes
+  to cache lines of its own. A share that has never had two objects has memory
+  for its home only.
 */
 
 #include "my_global.h"
 #include "my_sys.h"
 #include "my_cpu.h"
 #include "sql_plist.h"
+#include <aligned.h>
 #include <atomic>
+#include <new>
 #include <thread>
 
 /**
@@ -79,9 +82,10 @@ struct Table_cache_state
   /** Is the object in the list of its slot? */
   bool free;
   /**
-    Where the object is in the order of eviction, 0 if it is not. Only a thread
-    that holds the mutex of the order writes this. It also holds the slot's
-    lock, or the object is not free and the thread is its user, or has taken it.
+    In which lists of the order of eviction the object is; 0: in none. Only a
+    thread that holds the mutex of the order writes this. It also holds the
+    slot's lock, or the object is not free and the thread is its user, or has
+    taken it.
   */
   uchar linked;
   /** Belongs to the object's user, not to the core. Needs no lock. */
@@ -109,7 +113,7 @@ template <class Object, class Links> struct Table_cache_slot
   Table_cache_slot(): elements(0), hits(0), last_release(0) {}
 
   /** Add to a counter, with the lock: no atomic addition is needed. */
-  template <class T> static void count(std::atomic<T> &counter, int n)
+  template <class T> static void add(std::atomic<T> &counter, int n)
   {
     counter.store(counter.load(std::memory_order_relaxed) + n,
                   std::memory_order_relaxed);
@@ -117,14 +121,14 @@ template <class Object, class Links> struct Table_cache_slot
 };
 
 
-/**
-  A share's part in the cache. Reserve Table_cache_core::share_size() bytes.
-*/
+/** A share's part in the cache, in one cache line. */
 
 template <class Object, class Links>
 struct alignas(CPU_LEVEL1_DCACHE_LINESIZE) Table_cache_share
 {
   typedef Table_cache_slot<Object, Links> Slot;
+  /** A slot of another place than the home has a cache line of its own. */
+  struct alignas(CPU_LEVEL1_DCACHE_LINESIZE) Lone_slot: public Slot {};
 
   /**
     The places where the share may have free objects, one bit for each. The bit
@@ -134,15 +138,18 @@ struct alignas(CPU_LEVEL1_DCACHE_LINESIZE) Table_cache_share
         bit clear  =>  the share has no free object in this place.
   */
   std::atomic<ulonglong> hints;
-  /** Number of objects, used and free. Changes with the mutex of the order. */
+  /**
+    The slots of places 1 and up; NULL until the share has two objects. Set once,
+    with the mutex of the order.
+  */
+  std::atomic<Lone_slot*> slots;
+  /** Number of objects, used and free. Written with the mutex of the order. */
   std::atomic<uint32> objects;
   /** Place 0. */
   Slot home;
-  /**
-    Places 1 and up, NULL at first: most CPUs never use most shares. A thread
-    sets each once, by an exchange; then it stays.
-  */
-  std::atomic<Slot*> slots[1];
+
+  Table_cache_share(): hints(0), slots(NULL), objects(0) {}
+  ~Table_cache_share() { aligned_free(slots); }
 
   static ulonglong bit(uint place) { return 1ULL << place; }
 
@@ -160,11 +167,24 @@ struct alignas(CPU_LEVEL1_DCACHE_LINESIZE) Table_cache_share
       hints.fetch_and(~bit(place), std::memory_order_release);
   }
 
-  /** The slot of a place, NULL if no object has been there yet. */
+  /** Make the slots of n places. If out of memory, the share has its home. */
+  void make_slots(uint n)
+  {
+    if (void *memory= aligned_malloc(n * sizeof(Lone_slot),
+                                     CPU_LEVEL1_DCACHE_LINESIZE))
+    {
+      Lone_slot *array= static_cast<Lone_slot*>(memory);
+      for (uint i= 0; i < n; i++)
+        new (array + i) Lone_slot;
+      slots.store(array, std::memory_order_release);
+    }
+  }
+
+  /** @pre The share has the slots, unless this is its home. */
   Slot *slot(uint place)
   {
     return likely(!place) ? &home :
-           slots[place - 1].load(std::memory_order_acquire);
+           slots.load(std::memory_order_acquire) + place - 1;
   }
 };
 

@@ -69,8 +69,8 @@ struct Table_cache_instance: public Table_cache_machine
   /**
     Flags in the state of a used TABLE. SCAN: release it as EVICT_FIRST.
     SCAN_OPENED, with SCAN: the user has opened it, and it is not counted in
-    scan_opens yet. AHEAD: release it as OLDEST. NO_USE: as AS_BEFORE. WEIGH:
-    find out what it takes.
+    scan_opens yet. AHEAD: release it as OLDEST. NO_USE: release it with the
+    stamp that it had. WEIGH: find out what it takes.
   */
   static constexpr uchar SCAN= 1, SCAN_OPENED= 2, AHEAD= 4, NO_USE= 8,
                          WEIGH= 16;
@@ -107,6 +107,8 @@ struct Table_cache_instance: public Table_cache_machine
   { return weight_of(table)->bytes.load(std::memory_order_relaxed); }
   static void set_weight(TABLE *table, uint32 bytes)
   { weight_of(table)->bytes.store(bytes, std::memory_order_relaxed); }
+  static void uncounted(TABLE *table)
+  { tc_memory.tables.fetch_sub(weight(table), std::memory_order_relaxed); }
 
 #ifndef DBUG_OFF
   /** Tests say on which CPU a statement runs. */
@@ -126,12 +128,12 @@ struct Table_cache_instance: public Table_cache_machine
 
 struct Table_cache_limit
 {
-  bool allows(ulong count, size_t weight) const
+  bool allows(ulong count) const
   {
     static_assert(sizeof(std::atomic<ulong>) == sizeof(tc_size), "");
     return count <= reinterpret_cast<const std::atomic<ulong>*>(&tc_size)->
              load(std::memory_order_relaxed) &&
-           tc_memory.allows_tables(weight);
+           tc_memory.allows_tables();
   }
 };
 

@@ -47,6 +47,7 @@ static const ulong LIMIT= 100000;
 static const Test_limit core_limit(LIMIT);
 static const uint MANY= 1000;
 static const uint TOUCH= 4096;
+static const ulonglong FIRST_TIME= 1000;
 
 struct alignas(64) Instance_list
 {
@@ -56,15 +57,12 @@ struct alignas(64) Instance_list
 struct Test_share
 {
   std::atomic<bool> flushed;
-  /* In the core: on a line of its own, like behind the padding of TDC_element */
-  alignas(64) char part[2 * sizeof(Core::Share)];
+  Core::Share part;                             /* in the core */
   Instance_list free[INSTANCES];                /* in the model */
-
-  Core::Share *core_part() { return reinterpret_cast<Core::Share*>(part); }
 };
 
 template <> inline Core::Share *Access::share(Test_object *object)
-{ return object->share->core_part(); }
+{ return &object->share->part; }
 
 struct Payload: public Test_object
 {
@@ -166,33 +164,26 @@ public:
     uchar map[Core::MAX_CPUS];
     core.init(Table_cache_machine::map_cpus(INSTANCES, map), map, 0);
   }
-  void init(Test_share *share)
-  {
-    if (Core::share_size(core.active_shards()) > sizeof(share->part))
-      abort();
-    core.init_share(share->core_part());
-  }
   void empty(Test_share *share)
   {
     Core::Free_list list;
-    core.purge(share->core_part(), true, &list);
-    core.deinit_share(share->core_part());
+    core.purge(&share->part, &list);
   }
   ~Shards() { core.destroy(); }
 
   uint active_parts() const { return core.active_shards(); }
   Test_object *acquire(Test_share *share, Test_user *user)
-  { return core.acquire(share->core_part(), user); }
+  { return core.acquire(&share->part, user); }
   void add(Test_object *object, Test_user *)
   {
     bool room;
-    if (core.add(object, 0, core_limit, &room))
+    if (core.add(object, FIRST_TIME, core_limit, &room))
       abort();
   }
   void release(Test_object *object)
   {
-    if (core.release(object, Core::NEWEST, clock.at(object->user->statement),
-                     object->share->flushed, core_limit).to_close)
+    if (core.release(object, clock.at(object->user->statement),
+                     object->share->flushed, core_limit))
       abort();
   }
 };
@@ -212,7 +203,7 @@ typedef std::vector<Payload*> Opened;
 
 
 template <class Cache>
-static Result measure(Cache *cache, std::vector<Test_share> &shares,
+static Result measure(Cache *cache, Aligned_array<Test_share> &shares,
                       uint threads, uint touch, Opened *all_opened)
 {
   std::atomic<bool> stop(false), start(false);
@@ -227,7 +218,7 @@ static Result measure(Cache *cache, std::vector<Test_share> &shares,
       my_thread_init();
       Test_user user;
       user.number= number;
-      user.statement= 0;
+      user.statement= FIRST_TIME;
       ulonglong n= 0;
       size_t at= shares.size() * number / threads;
       ready++;
@@ -338,7 +329,7 @@ int main(int argc, char **argv)
         std::vector<Result> instances, shards;
         for (uint run= 0; run < runs; run++)
         {
-          std::vector<Test_share> shares(n_shares);
+          Aligned_array<Test_share> shares(n_shares);
           for (Test_share &share : shares)
             share.flushed= false;
           Opened opened;
@@ -347,8 +338,6 @@ int main(int argc, char **argv)
             if (of_shards)
             {
               Shards cache;
-              for (Test_share &share : shares)
-                cache.init(&share);
               shards.push_back(measure(&cache, shares, threads, touch,
                                        &opened));
               for (Test_share &share : shares)

@@ -13,6 +13,13 @@
 struct Test_user;
 struct Test_share;
 
+/** What all objects that are counted weigh, like tc_memory.tables. */
+static inline std::atomic<size_t> &test_weight()
+{
+  static std::atomic<size_t> sum(0);
+  return sum;
+}
+
 /** A limit of the number of objects, and of their weight. */
 struct Test_limit
 {
@@ -21,7 +28,7 @@ struct Test_limit
 
   Test_limit(ulong count_arg): count(count_arg), weight(~(size_t) 0) {}
   ulong operator=(ulong count_arg) { return count= count_arg; }
-  bool allows(ulong n, size_t sum) const { return n <= count && sum <= weight; }
+  bool allows(ulong n) const { return n <= count && test_weight() <= weight; }
 };
 
 struct Test_object
@@ -38,6 +45,33 @@ struct Test_object
   ulonglong uses;
 };
 
+/** An array of objects that are aligned as their type asks for. */
+template <class T> class Aligned_array
+{
+  T *elements;
+  size_t n;
+public:
+  explicit Aligned_array(size_t n_arg):
+    elements(static_cast<T*>(aligned_malloc(n_arg * sizeof(T), alignof(T)))),
+    n(n_arg)
+  {
+    for (T &element : *this)
+      new (&element) T();
+  }
+  ~Aligned_array()
+  {
+    for (T &element : *this)
+      element.~T();
+    aligned_free(elements);
+  }
+  Aligned_array(const Aligned_array &)= delete;
+  void operator=(const Aligned_array &)= delete;
+  T *begin() { return elements; }
+  T *end() { return elements + n; }
+  size_t size() const { return n; }
+  T &operator[](size_t i) { return elements[i]; }
+};
+
 /** M says on which CPU a thread runs, and counts locks. */
 template <class M> struct Test_access: public M
 {
@@ -52,9 +86,7 @@ template <class M> struct Test_access: public M
   static void set_stamp(Object *object, ulonglong stamp)
   { object->stamp= stamp; }
   static Table_cache_state &state(Object *object) { return object->state; }
-  static uint32 weight(const Object *object) { return object->weight; }
-  static void set_weight(Object *object, uint32 weight)
-  { object->weight= weight; }
+  static void uncounted(Object *object) { test_weight()-= object->weight; }
   static User *user(Object *object) { return object->user; }
   static void set_user(Object *object, User *user) { object->user= user; }
 };

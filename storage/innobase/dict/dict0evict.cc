@@ -43,7 +43,7 @@ removes tables does nothing for this.
 
 Which tables go first
 ---------------------
-Those that only scans have used, such as a dump (tc_is_scan() in table_cache.cc).
+Those that only scans have used, such as a dump (tc_is_scan() in table_cache_scan.cc).
 In its first turn a run evicts only these (dict_table_t::used, set by
 ha_note_use.h), in its second turn all.  Tables that InnoDB itself uses, without a
 handler, count as used: those of the persistent statistics, and the auxiliary
