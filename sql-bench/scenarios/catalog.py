@@ -10,7 +10,7 @@ import threading
 import time
 
 from benchlib import wire
-from benchlib.scenario import Scenario, integers
+from benchlib.scenario import CONTROL, Scenario, integers
 from benchlib.servers import BenchError, Server
 from benchlib.statistics import median
 
@@ -71,7 +71,8 @@ class Catalog(Scenario):
               "CREATE USER and the others are medians of 20. A login counts without "
               "the time for which its two threads waited for a CPU.")
     caveat = ("One statement at a time. The server's own tables of accounts "
-              "are Aria tables in the page cache.")
+              f"are Aria tables in the page cache. '{CONTROL}' is a third "
+              "measurement of each pair.")
     unit = "as named"
     plot = None
     weight = 6
@@ -175,8 +176,9 @@ class Catalog(Scenario):
     @classmethod
     def measure_pair(cls, trees, _options, part, order):
         found = {}
-        for name in order:
-            with cls.server(trees, name, part) as server:
+        for name in (*order, CONTROL):
+            with cls.server(trees, "stock" if name == CONTROL else name,
+                            part) as server:
                 for label, value in cls.measure_server(
                         server, int(part.split()[0])).items():
                     found.setdefault(part + label, {})[name] = value
