@@ -55,6 +55,11 @@ class Server:
         self.datadir = datadir
         self.options = list(options)
         self.environment = {}           # besides this program's own
+        # Linux gives each session (autogroup) the same share of the CPUs. With
+        # a session of its own, the group that is owed time decides whether a
+        # client that gets an answer runs at once, and so how often the server
+        # sleeps: docs/TABLE-CACHE.md, "What a hit costs"
+        self.own_session = False
         self.process = None
         # A short path: a socket's is limited to 107 characters
         self.run_directory = None
@@ -119,7 +124,9 @@ class Server:
                                         stdout=log, stderr=log,
                                         env={**os.environ,
                                              **self.environment},
-                                        start_new_session=True)
+                                        start_new_session=self.own_session,
+                                        process_group=None
+                                        if self.own_session else 0)
         log.close()
         RUNNING.append(self)
         while not os.path.exists(f"{self.run_directory}/pid"):

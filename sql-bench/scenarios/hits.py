@@ -49,6 +49,9 @@ class Hits(Scenario):
                             help="(default %(default)s)")
         parser.add_argument("--hits-seconds", type=positive, default=1,
                             help="of a measurement (default %(default)s)")
+        parser.add_argument("--hits-own-session", action="store_true",
+                            help="start each server in a session of its own, "
+                            "which the scheduler treats as one (autogroup)")
 
     @staticmethod
     def settings(options):
@@ -89,14 +92,17 @@ class Hits(Scenario):
     def server(cls, trees, variant, options, data=None):
         tree = "stock" if variant == CONTROL else variant
         most = cls.most(options, 3) + 20
-        return Server(trees / tree,
-                      trees / "bench" / f"hits-{cls.most(options, 2)}" /
-                      (data or variant.replace(" ", "-")),
-                      [f"--max-connections={most}", f"--back-log={most}",
-                       f"--thread-cache-size={most}",
-                       "--max-prepared-stmt-count=1000000",
-                       "--table-open-cache=4000", "--open-files-limit=1048576",
-                       "--innodb-buffer-pool-size=512M"], variant)
+        server = Server(trees / tree,
+                        trees / "bench" / f"hits-{cls.most(options, 2)}" /
+                        (data or variant.replace(" ", "-")),
+                        [f"--max-connections={most}", f"--back-log={most}",
+                         f"--thread-cache-size={most}",
+                         "--max-prepared-stmt-count=1000000",
+                         "--table-open-cache=4000",
+                         "--open-files-limit=1048576",
+                         "--innodb-buffer-pool-size=512M"], variant)
+        server.own_session = options.hits_own_session
+        return server
 
     @classmethod
     def sysbench(cls, server, options, tables, connections, **more):

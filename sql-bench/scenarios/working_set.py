@@ -99,7 +99,7 @@ class WorkingSet(Scenario):
                  f"WHERE table_schema='tc_schema_{tables}'")
         monitor = subprocess.Popen(
             ["setpriv", "--pdeathsig=KILL", "sh", "-c", 'while "$@" > /dev/null; do :; done', "sh",
-             *server.client("-e", query)], start_new_session=True)
+             *server.client("-e", query)], process_group=0)
         try:
             result = cls.read(server, cls.seconds(options))
         finally:
