@@ -33,8 +33,12 @@ HOST_LIBRARIES = re.compile(
     r"(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util|nsl|anl)"
     r"|libpam|libaudit|libcap-ng"
     r"|lib(gssapi_krb5|krb5|k5crypto|krb5support|com_err|keyutils))\.so\..*")
+# With ARCHIVE, BLACKHOLE or FEDERATEDX built in, mariadb-upgrade would remove
+# them from mysql.plugin, and the server of other packages would lack them then
 NEEDED = ("bin/mariadbd", "bin/mariadb", "bin/mariadb-backup",
-          "scripts/mariadb-install-db", "lib/plugin/table_cache_dump.so")
+          "scripts/mariadb-install-db", "lib/plugin/table_cache_dump.so",
+          "lib/plugin/ha_archive.so", "lib/plugin/ha_blackhole.so",
+          "lib/plugin/ha_federatedx.so")
 
 
 class TarballError(Exception):
