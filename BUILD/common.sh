@@ -214,6 +214,16 @@ survey_patches()
     fail "see above, and docs/DEVELOPING.md, A new MariaDB release"
 }
 
+# want_engines_as_plugins: let the next make_targets configure the patched release
+# build anew if MariaDB's CMake files have run again of themselves there: then
+# ARCHIVE, BLACKHOLE and FEDERATEDX are in the server.  With these mariadb-upgrade
+# removes them from mysql.plugin, and a server that has them as plugins lacks them
+want_engines_as_plugins()
+{
+  [ -e "$trees/patched/release/storage/archive/ha_archive.so" ] ||
+    rm -f "$trees/patched/release/configured-with.txt"
+}
+
 # make_targets TARGET...: run targets of CMakeLists.txt
 make_targets()
 {
