@@ -9,6 +9,7 @@
 #include "mariadb.h"
 #include "sql_base.h"
 #include "table_cache_tables.h"
+#include "default_rows.h"
 #include <mutex>
 
 #ifndef DBUG_OFF
@@ -97,7 +98,7 @@ static const char *tc_find_error(THD *thd)
       wrong= "a free TABLE is not in the order of eviction";
     else if (check.table_bytes != tc_memory.tables)
       wrong= "the bytes of the cache are not those of the TABLEs";
-    else if (check.share_bytes != tc_memory.definitions)
+    else if (check.share_bytes + default_row_bytes() != tc_memory.definitions)
       wrong= "the bytes of the definitions are not those of the shares";
     else if (check.free && before > tc_size)
       wrong= "the limit is exceeded, and there are free TABLEs";

@@ -48,6 +48,7 @@
 #include "table_cache_memory.h"
 #include "table_cache_parts.h"
 #include "unireg.h"
+#include "default_rows.h"
 #include <my_open_index.h>
 
 
@@ -171,6 +172,19 @@ static void assert_clean(TDC_element *element __attribute__((unused)))
 }
 
 
+/**
+  The share's reference to its default row, if it shares that. It is behind what
+  the table cache has behind the element. Only the thread that reads or deletes
+  the share uses it.
+*/
+
+Default_row *&default_row_of(TDC_element *element)
+{
+  return *reinterpret_cast<Default_row**>(reinterpret_cast<uchar*>(element + 1) +
+                                          tc_part_size());
+}
+
+
 /** Initialize an element in memory that tdc_hash will use many times. */
 
 static void element_constructor(uchar *memory)
@@ -186,6 +200,7 @@ static void element_constructor(uchar *memory)
   element->unused= element->scanned= element->used_again= false;
   element->ref_count= element->all_tables_refs= element->open_tables= 0;
   element->misses= element->scan_opens= element->evictions= 0;
+  default_row_of(element)= NULL;
   element->root_bytes= 0;
   element->bytes= 0;
   element->m_flush_tickets.empty();
@@ -276,6 +291,8 @@ static size_t tdc_delete_share(TDC_element *element)
       mysql_cond_wait(&element->COND_release, &element->LOCK_table_share);
   }
   const size_t bytes= tdc_forget_weight(element);
+  Default_row *default_row= default_row_of(element);
+  default_row_of(element)= NULL;
   mysql_mutex_unlock(&element->LOCK_table_share);
 
   Pins pins(current_thd);
@@ -288,6 +305,7 @@ static size_t tdc_delete_share(TDC_element *element)
   memcpy(key, element->m_key, key_length);
   lf_hash_delete(&tdc_hash, pins, key, key_length);
   free_table_share(share);
+  release_default_row(default_row);
   DBUG_RETURN(bytes);
 }
 
@@ -509,12 +527,15 @@ static TABLE_SHARE *tdc_open_share(THD *thd, TABLE_LIST *tl, uint flags,
                                         key_length);
   if (share)
   {
+    share->tdc= element;
     /* A thread that asks for a share wants it discovered where necessary. */
     open_table_def(thd, share, flags | GTS_USE_DISCOVERY);
     if (checked_unlikely(share->error))
     {
       free_table_share(share);
       share= NULL;
+      release_default_row(default_row_of(element));
+      default_row_of(element)= NULL;
     }
   }
   if (!share)
@@ -525,7 +546,6 @@ static TABLE_SHARE *tdc_open_share(THD *thd, TABLE_LIST *tl, uint flags,
 
   tdc_weigh_share(element, share, true);
   mysql_mutex_lock(&element->LOCK_table_share);
-  share->tdc= element;
   element->share= share;
   element->flushed= element->no_triggers= false;
   element->only_scanned= tc_is_scan(thd, tl);
@@ -1003,10 +1023,11 @@ bool tdc_init()
   mysql_cond_register("sql", tdc_conds, array_elements(tdc_conds));
 #endif
   tc_init();
+  default_rows_init();
   mysql_mutex_init(key_LOCK_unused_shares, &LOCK_unused_shares,
                    MY_MUTEX_INIT_FAST);
-  lf_hash_init(&tdc_hash, (uint) (sizeof(TDC_element) + tc_part_size()),
-               LF_HASH_UNIQUE, 0, 0, element_key, &my_charset_bin);
+  lf_hash_init(&tdc_hash, (uint) (sizeof(TDC_element) + tc_part_size() +
+                                  sizeof(Default_row*)), LF_HASH_UNIQUE, 0, 0, element_key, &my_charset_bin);
   tdc_hash.alloc.constructor= element_constructor;
   tdc_hash.alloc.destructor= element_destructor;
   tdc_hash.initializer= element_initializer;
@@ -1045,6 +1066,7 @@ void tdc_deinit()
     tdc_inited= false;
     lf_hash_destroy(&tdc_hash);
     mysql_mutex_destroy(&LOCK_unused_shares);
+    default_rows_deinit();
     tc_deinit();
   }
   DBUG_VOID_RETURN;

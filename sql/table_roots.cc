@@ -25,6 +25,7 @@
 #include "unireg.h"
 #include "partition_info.h"
 #include "table_roots.h"
+#include "default_rows.h"
 
 
 /** Adds up what alloc_root() will take from a block. */
@@ -187,7 +188,8 @@ void reserve_share_root(TABLE_SHARE *share, const uchar *frm,
   size.add(keys * sizeof(KEY) + key_parts * sizeof(KEY_PART_INFO) +
            uint2korr(key + 4));
   size.add(key_parts * sizeof(ulong));
-  size.add(ALIGN_SIZE(reclength + 1));
+  if (!shares_default_row(share, frm))
+    size.add(ALIGN_SIZE(reclength + 1));
   size.add((fields + 1) * sizeof(Field*));
   size.add(intervals * sizeof(TYPELIB));
   size.add(constraints * sizeof(Virtual_column_info*));
