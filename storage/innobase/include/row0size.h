@@ -3,11 +3,11 @@
 /** @file include/row0size.h
 Size the heap of a row_prebuilt_t to its contents.
 
-row_create_prebuilt() reserves memory for the objects that every use of a table
-needs: those of a search. When a thread first writes to the table with this
-handle, the graph for INSERT, or that for UPDATE and DELETE, gets one block of
-the right size. The end of a statement frees large memory that only the statement
-needs. */
+row_create_prebuilt() reserves memory for what every use of a table needs: the
+objects of a search. The graph for INSERT, and that for UPDATE and DELETE, get one
+block of the right size when a thread first writes to the table with this handle.
+At the end of a statement, the handle frees what is large and only that statement
+needed. */
 
 #ifndef row0size_h
 #define row0size_h
@@ -85,13 +85,13 @@ inline bool row_fetch_cache_stays(const row_prebuilt_t *prebuilt)
     ROW_SMALL_BYTES;
 }
 
-/** Free what only the statement that ends now needed, unless it is so small that
-each statement would pay more for allocating it again than the memory is worth.
-Each row of a table like wp_posts takes 5 KiB in the fetch cache, which has
-eight. A short SELECT of rows as small as sysbench's executes 1 % more
-instructions if both are freed.
+/** At the end of a statement, free the fetch cache and the template, unless they are
+small: then it would cost more to allocate them again for each statement than the
+memory is worth.  A fetch cache has eight rows, and a row of a table like wp_posts
+takes 5 KiB there.  A short SELECT of rows as small as sysbench's would execute 1 %
+more instructions if both were freed.
 
-The template of whole rows stays: INSERT uses it without building it again. */
+The template of whole rows stays, because INSERT uses it again as it is. */
 inline void row_prebuilt_end_statement(row_prebuilt_t *prebuilt)
 {
   if (byte *row= prebuilt->fetch_cache[0])
