@@ -37,6 +37,7 @@
 #include "mariadb.h"
 #include "sql_base.h"
 #include "debug_sync.h"
+#include "my_return_memory.h"
 #include "table_cache_tables.h"
 
 
@@ -246,6 +247,8 @@ void tc_trim()
     while (TABLE *table= list.pop_front())
       close_evicted(thd, table);
   }
+  if (thd)
+    my_return_memory();
 }
 
 

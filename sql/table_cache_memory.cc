@@ -9,6 +9,7 @@
 #include "mariadb.h"
 #include "sql_base.h"
 #include "table_cache_tables.h"
+#include "my_return_memory.h"
 #ifdef WITH_PARTITION_STORAGE_ENGINE
 #include "partition_info.h"
 #include "ha_partition.h"
@@ -239,6 +240,8 @@ size_t tc_make_room(THD *thd, size_t bytes, bool may_lock_engine)
       break;
     freed+= got;
   }
+  if (freed)
+    my_return_freed_memory(freed);
   return freed;
 }
 
@@ -262,6 +265,7 @@ void tc_keep_memory_limit()
       break;
     left-= MY_MIN(left, freed);
   }
+  my_return_memory();
 }
 
 

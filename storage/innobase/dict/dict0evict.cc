@@ -63,6 +63,7 @@ The tables that are left wait for the next run.
 
 #include "dict0dict.h"
 #include "ha_prototypes.h"
+#include "my_return_memory.h"
 #include "mysqld.h"
 #include "srv0srv.h"
 #include "srv0start.h"
@@ -212,7 +213,11 @@ ulint dict_sys_t::evict_table_LRU(bool half) noexcept
       place.note(table);
       unlock_cache();
       if (now - begin >= RUN_US || srv_shutdown_state != SRV_SHUTDOWN_NONE)
+      {
+        if (n_evicted)
+          my_return_more_memory();
         return n_evicted;
+      }
       let_others(excess < 2 ? SLICE_US : HAND_OVER_US);
       lock_cache(SRW_LOCK_CALL);
       slice_begin= microsecond_interval_timer();
@@ -222,5 +227,7 @@ ulint dict_sys_t::evict_table_LRU(bool half) noexcept
   }
 
   unlock_cache();
+  if (n_evicted)
+    my_return_more_memory();
   return n_evicted;
 }

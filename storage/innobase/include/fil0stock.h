@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/** @file include/fil0stock.h
+Allocate the objects of tablespaces side by side.
+
+A tablespace stays when the definition of its table is evicted, so its objects
+stay, too. Were they allocated when the table is loaded, they would lie between
+the table's definition and its handler, and keep two or three pages of the heap
+when these are freed: as much as half of a table of one column. So a thread that
+needs one allocates several, and keeps them in stock. Each is freed by ut_free(),
+like any other. Only fil0fil.cc includes this. */
+
+#ifndef fil0stock_h
+#define fil0stock_h
+
+#include "fil0fil.h"
+#include <cstring>
+
+/** Pieces of memory of one size. fil_system.mutex protects the stock. */
+class fil_stock_t
+{
+  static constexpr uint N= 32;
+  void *pieces[N];
+  uint n= 0;
+
+  /** @return like ut_malloc_nokey(), which only works in a .cc file */
+  static void *allocate(size_t size) noexcept
+  {
+#ifdef UNIV_PFS_MEMORY
+    return ut_allocator<byte>(mem_key_other)
+      .allocate(size, nullptr, INVALID_AUTOEVENT_IDX, false, false);
+#else
+    return ::malloc(size);
+#endif
+  }
+
+public:
+  /** @param size  the same for each call
+  @return zeroed memory that the caller will give to ut_free(); the server ends if
+  there is none, as in ut_zalloc_nokey() */
+  void *get(size_t size) noexcept
+  {
+    mysql_mutex_assert_owner(&fil_system.mutex);
+    if (!n)
+      while (n < N && (pieces[n]= allocate(size)))
+        n++;
+    ut_a(n);
+    return memset(pieces[--n], 0, size);
+  }
+
+  /** Free what is in stock when InnoDB shuts down. */
+  void clear() noexcept
+  {
+    while (n)
+      ut_free(pieces[--n]);
+  }
+};
+
+/** The stocks of what fil_space_t::create() and fil_space_t::add() allocate. */
+struct fil_stocks_t
+{
+  /** "./database/table.ibd": most names are shorter */
+  static constexpr size_t NAME= 64;
+  fil_stock_t spaces, nodes, names;
+
+  /** @return copy of the name of a file, for ut_free() */
+  char *copy_name(const char *name) noexcept
+  {
+    const size_t size= strlen(name) + 1;
+    return size > NAME ? mem_strdup(name)
+      : static_cast<char*>(memcpy(names.get(NAME), name, size));
+  }
+
+  void clear() noexcept
+  {
+    spaces.clear();
+    nodes.clear();
+    names.clear();
+  }
+};
+
+static fil_stocks_t fil_stocks;
+
+#endif /* fil0stock_h */
