@@ -101,11 +101,15 @@ def read_timed(session, seconds, stop, seed):
     return took
 
 
-def keep_busy(session, tables, seconds, stop, again):
-    """Select from each table once, or again and again, for so long; stop the
-    others when there is no table left. Return how many."""
-    end, done = time.monotonic() + seconds, 0
+def keep_busy(session, tables, seconds, stop, again, rate=None):
+    """Select from each table once, or again and again, for so long, at most so
+    many a second; stop the others when there is no table left. Return how
+    many."""
+    begin, done = time.monotonic(), 0
+    end = begin + seconds
     for table in itertools.cycle(tables) if again else tables:
+        if rate:
+            time.sleep(max(0, begin + done / rate - time.monotonic()))
         if time.monotonic() >= end or stop.is_set():
             return done
         ask(session, (table,))
@@ -180,6 +184,10 @@ class ColdOpen(Scenario):
                             help="create them in the system tablespace, "
                             "without secondary indexes, and measure eviction "
                             "only: for 200000 tables")
+        parser.add_argument("--cold-rate", type=positive,
+                            help="how many cold tables a second are touched "
+                            "beside hot SELECTs, the same on each server "
+                            "(default: as many as it can)")
 
     @staticmethod
     def tables(options):
@@ -367,7 +375,9 @@ class ColdOpen(Scenario):
                 server, DATABASE,
                 *((read_timed, seconds, stop, number)
                   for number in range(HOT)),
-                *((keep_busy, share, seconds, stop, tables is known)
+                *((keep_busy, share, seconds, stop, tables is known,
+                   None if tables is known or not options.cold_rate
+                   else options.cold_rate / COLD)
                   for share in (shares(tables, COLD) if tables else ())))
             elapsed = time.monotonic() - begin
             took = sorted(itertools.chain(*answers[:HOT]))
