@@ -300,9 +300,9 @@ private:
     for (uint met= 0;; met++)
     {
       const bool enough= met >= ENOUGH && oldest;
-      Object *object= first.front();
+      Object *object= enough ? oldest : first.front();
       if (likely(!object) && likely(!(object= ahead.front())) &&
-          !(object= enough ? oldest : used.next()))
+          !(object= used.next()))
         return NULL;
       Slot *slot= lock_slot_of(object);
       const bool free= A::state(object).free;

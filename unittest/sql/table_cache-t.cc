@@ -637,7 +637,8 @@ static void the_victim_is_the_oldest_of_all_shards()
 }
 
 
-static void one_eviction_does_not_pay_for_all_hits()
+/** @param first  were all of them first to be evicted, before users came? */
+static void one_eviction_does_not_pay_for_all_hits(bool first)
 {
   const uint n= 20000;
   Fixture f(2, n, n);
@@ -645,7 +646,7 @@ static void one_eviction_does_not_pay_for_all_hits()
   {
     Test_object *object= f.open(i);
     object->number= i;
-    f.release(object);
+    f.release(object, first ? Core::EVICT_FIRST : 0);
   }
   /* All but the first are used again, in another order. */
   std::vector<uint> again(n), rank(n);
@@ -1394,7 +1395,8 @@ int main(int argc, char **argv)
   a_long_statement_releases_what_is_new();
   the_usual_pair_does_not_write_hints();
   the_victim_is_the_oldest_of_all_shards();
-  one_eviction_does_not_pay_for_all_hits();
+  one_eviction_does_not_pay_for_all_hits(false);
+  one_eviction_does_not_pay_for_all_hits(true);
   first_to_be_evicted_is_first();
   those_first_to_be_evicted_go_in_the_order_of_release();
   what_is_opened_ahead_goes_last_opened_first();
