@@ -4,7 +4,7 @@
 import json
 import subprocess
 
-from benchlib.scenario import Scenario, integers
+from benchlib.scenario import CONTROL, Scenario, integers
 from benchlib.servers import BenchError
 
 PROGRAM = "unittest/sql/table_cache-bench"
@@ -18,7 +18,8 @@ class TableCache(Scenario):
                 "several?")
     method = ("unittest/sql/table_cache-bench: threads acquire and release "
               "as fast as they can, on one share and on 1000; 'stock' is its "
-              "model of MariaDB's instances. With 'touch', a thread writes to "
+              f"model of MariaDB's instances, and '{CONTROL}' the model once "
+              "more. With 'touch', a thread writes to "
               "4 KiB of each object that it gets, as a statement does.")
     caveat = ("'stock' is a model of MariaDB's lists and locks, not its code. "
               "Threads that do nothing else meet more often than those of a "
@@ -45,7 +46,7 @@ class TableCache(Scenario):
 
     @staticmethod
     def measure_pair(trees, options, _part, order):
-        """Run the program once; {label: {"stock": x, "patched": x}}."""
+        """Run the program once; {label: {"stock": x, "patched": x, CONTROL: x}}."""
         done = subprocess.run(
             [trees / "patched" / "release" / PROGRAM, "--runs=1",
              f"--seconds={0.2 if options.quick else 0.5}",
@@ -57,7 +58,8 @@ class TableCache(Scenario):
             raise BenchError(f"{PROGRAM} failed:\n{done.stderr}")
         found = {(row["touch"], row["shares"], row["threads"]):
                  {"stock": row["instances"]["pairs_per_second"],
-                  "patched": row["shards"]["pairs_per_second"]}
+                  "patched": row["shards"]["pairs_per_second"],
+                  CONTROL: row["again"]["pairs_per_second"]}
                  for row in json.loads(done.stdout)["results"]}
         return {cell["label"]: found[cell["touch"], cell["shares"],
                                      cell["threads"]]

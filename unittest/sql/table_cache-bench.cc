@@ -19,6 +19,8 @@
   4. A thread activates a further instance after 20,000 waits for a mutex that
      were not outnumbered by 80,000 acquisitions without a wait.
 
+  The model is measured twice, as a control: 'instances' and 'again'.
+
   usage: table_cache-bench [--seconds=N] [--runs=N] [--threads=N,N...]
                            [--first=shards|instances]
   seconds per measurement (0.5), measurements of each kind, of which the median
@@ -326,41 +328,44 @@ int main(int argc, char **argv)
     {
       for (uint threads : counts)
       {
-        std::vector<Result> instances, shards;
+        std::vector<Result> instances, shards, again;
         for (uint run= 0; run < runs; run++)
         {
-          Aligned_array<Test_share> shares(n_shares);
-          for (Test_share &share : shares)
-            share.flushed= false;
-          Opened opened;
-          for (bool of_shards : {shards_first, !shards_first})
+          std::vector<Result> *turns[]= { &instances, &shards, &again };
+          if (shards_first)
+            std::swap(turns[0], turns[1]);
+          for (std::vector<Result> *results : turns)
           {
-            if (of_shards)
+            Aligned_array<Test_share> shares(n_shares);
+            for (Test_share &share : shares)
+              share.flushed= false;
+            Opened opened;
+            if (results == &shards)
             {
               Shards cache;
-              shards.push_back(measure(&cache, shares, threads, touch,
-                                       &opened));
+              results->push_back(measure(&cache, shares, threads, touch,
+                                         &opened));
               for (Test_share &share : shares)
                 cache.empty(&share);
             }
             else
             {
               Instances cache;
-              instances.push_back(measure(&cache, shares, threads, touch,
-                                          &opened));
+              results->push_back(measure(&cache, shares, threads, touch,
+                                         &opened));
             }
             for (Payload *payload : opened)
               delete payload;
-            opened.clear();
           }
         }
-        Result a= median(instances), b= median(shards);
+        Result a= median(instances), b= median(shards), c= median(again);
         printf("%s\n  {\"shares\": %u, \"threads\": %u, \"touch\": %u, "
                "\"instances\": {\"pairs_per_second\": %.0f, \"opened\": %lu, "
                "\"active\": %u}, \"shards\": {\"pairs_per_second\": %.0f, "
-               "\"opened\": %lu, \"active\": %u}, \"ratio\": %.3f}",
+               "\"opened\": %lu, \"active\": %u}, "
+               "\"again\": {\"pairs_per_second\": %.0f}, \"ratio\": %.3f}",
                comma, n_shares, threads, touch, a.pairs, a.opened, a.parts,
-               b.pairs, b.opened, b.parts, b.pairs / a.pairs);
+               b.pairs, b.opened, b.parts, c.pairs, b.pairs / a.pairs);
         fflush(stdout);
         comma= ",";
       }
