@@ -17,8 +17,10 @@
   events        a line for each call, to be read by people and programs:
                 WHAT FILE OFFSET THREAD
   hold.WHAT.FILE, hold.WHAT.FILE.OFFSET
-                a call waits while this file exists; WHAT is write or sync, before it
-                does anything, or synced, when a sync is done
+                a call waits while this file exists; WHAT is write, sync, open or close
+                (of a file that was deleted), before it does anything, or synced, when
+                a sync is done. OFFSET is that of a write; of open, 0 for reading only
+                and 2 for writing, too
   kill          a number: when this file exists, the server is killed before the call of
                 that number from then on, of those known here
 
@@ -65,6 +67,7 @@ static ssize_t (*next_pwrite)(int, const void *, size_t, off_t);
 static ssize_t (*next_write)(int, const void *, size_t);
 static int (*next_fsync)(int), (*next_fdatasync)(int);
 static int (*next_open)(const char *, int, ...);
+static int (*next_close)(int);
 static int (*next_unlink)(const char *), (*next_rmdir)(const char *);
 static int (*next_rename)(const char *, const char *);
 static int (*next_mkdir)(const char *, mode_t);
@@ -126,6 +129,23 @@ static int is_watched(int fd, char *path, size_t size)
   return !strncmp(name, "ibdata", 6) || !strncmp(name, "ib_logfile", 10) ||
     !strncmp(name, "undo", 4) ||
     (length > 4 && !strcmp(path + length - 4, ".ibd"));
+}
+
+/* The path of a file that was deleted, without what Linux says behind it */
+static int is_deleted(int fd, char *path, size_t size)
+{
+  static const char mark[]= " (deleted)";
+  char link[64], *end;
+  ssize_t length;
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  if ((length= readlink(link, path, size - 1)) < (ssize_t) sizeof mark)
+    return 0;
+  path[length]= 0;
+  end= path + length - (sizeof mark - 1);
+  if (strcmp(end, mark))
+    return 0;
+  *end= 0;
+  return 1;
 }
 
 static void event(const char *what, const char *path, off_t offset)
@@ -328,6 +348,16 @@ int rename(const char *from, const char *to)
   return next_rename(from, to);
 }
 
+int close(int fd)
+{
+  char path[4096];
+  if (!next_close)
+    next_close= (int (*)(int)) dlsym(RTLD_NEXT, "close");
+  if (directory && is_deleted(fd, path, sizeof path))
+    hold("close", path, 0);
+  return next_close(fd);
+}
+
 int open64(const char *path, int flags, ...)
 {
   mode_t mode= 0;
@@ -342,6 +372,8 @@ int open64(const char *path, int flags, ...)
   }
   if (!next_open)
     next_open= (int (*)(const char *, int, ...)) dlsym(RTLD_NEXT, "open64");
+  if (directory)
+    hold("open", path, flags & O_ACCMODE);
   return next_open(path, flags, mode);
 }
 
