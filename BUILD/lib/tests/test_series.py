@@ -65,6 +65,8 @@ OWNERS = (
     (r"mysql-test/suite/table_cache/[rt]/innodb_load_pool",
      {"innodb-load-pool"}),
     (r"mysql-test/suite/table_cache/[rt]/innodb_start_", {"innodb-start"}),
+    (r"mysql-test/suite/table_cache/[rt]/innodb_key_rotation_",
+     {"innodb-key-rotation"}),
     (r"mysql-test/suite/table_cache/[rt]/innodb_no_descriptor",
      {"innodb-no-descriptor"}),
     (r"mysql-test/suite/table_cache/([rt]|include)/innodb_files_",
@@ -95,6 +97,7 @@ EDITORS = {
     "sql/sql_acl.cc": {"catalog"},
     "sql/sql_admin.cc": {"repair-use-frm-share"},
     "storage/innobase/row/row0merge.cc": {"innodb-index-stubs"},
+    "storage/innobase/fil/fil0crypt.cc": {"innodb-key-rotation"},
 }
 # MariaDB's own errors and weaknesses, each without anything before it
 ALONE = ("innodb-latch-wakeups", "s3-alter", "aria-checkpoint-no-memory",
@@ -104,7 +107,7 @@ ALONE = ("innodb-latch-wakeups", "s3-alter", "aria-checkpoint-no-memory",
          "mtr-open-files-limit", "innodb-no-descriptor",
          "innodb-checkpoint-lsn", "innodb-write-during-fsync",
          "innodb-index-stubs", "innodb-first-touch-descriptor",
-         "repair-use-frm-share", "innodb-orphan-file")
+         "repair-use-frm-share", "innodb-orphan-file", "innodb-key-rotation")
 
 
 def all_sources():
