@@ -127,6 +127,33 @@ std::string column(const rec_t *rec, ulint n)
     ? std::string() : std::string(reinterpret_cast<const char*>(field), len);
 }
 
+/** dict_load_table_low() reports invalid flags, and so does dict_load_table_one() later.
+@param rec  record of SYS_TABLES
+@return whether there is nothing to report */
+bool are_flags_usual(const rec_t *rec)
+{
+  if (rec_get_n_fields_old(rec) != DICT_NUM_FIELDS__SYS_TABLES)
+    return false;
+  const auto read= [rec](ulint n)
+  {
+    ulint len;
+    const byte *field= rec_get_nth_field_old(rec, n, &len);
+    return len == 4 ? mach_read_from_4(field) : 0;
+  };
+  const uint32_t type= read(DICT_FLD__SYS_TABLES__TYPE);
+  const uint32_t plain= type & ~uint32_t{DICT_TF_MASK_DATA_DIR};
+  const bool compact= read(DICT_FLD__SYS_TABLES__N_COLS) & DICT_N_COLS_COMPACT;
+  if (!(plain & 1) || plain >= 1U << DICT_TF_POS_UNUSED)
+    return false;
+  if (plain & ~(1U | DICT_TF_MASK_NO_ROLLBACK) &&
+      !(compact && dict_tf_is_valid_not_redundant(plain)))
+    return false;
+  /* Tables created before MySQL 4.1 may have garbage in MIX_LEN */
+  return (!compact && !read(DICT_FLD__SYS_TABLES__SPACE)) ||
+    dict_tf2_is_valid((type & ~1U) | compact,
+                      read(DICT_FLD__SYS_TABLES__MIX_LEN));
+}
+
 /** Find out if an index of SYS_FOREIGN mentions a table.
 @param index     index on FOR_NAME or REF_NAME
 @param name      table name, or nullptr for any
@@ -284,7 +311,7 @@ dict_table_t *dict_rows_t::read_table(const std::string &name,
   {
     const rec_t *rec= btr_pcur_get_rec(&pcur);
     if (rec_get_field_start_offs(rec, 1) == name.size() &&
-        !memcmp(name.data(), rec, name.size()) &&
+        !memcmp(name.data(), rec, name.size()) && are_flags_usual(rec) &&
         !dict_load_table_low(&mtr, false, rec, &table) && table)
       /* Whether this is a version of the table that the newest row describes: then
       an uncommitted instant ALTER TABLE is to be detected. */
