@@ -11,7 +11,7 @@
   blocks of one arena after the other, with the arena locked; a thread that
   allocates from this arena meanwhile waits. How long that takes depends on what
   is free in the arena: 0.2 s for 0.8 GiB and 1.9 s for 3 GiB were measured. So
-  an arena with much free memory keeps it, and
+  nothing is given back while an arena has much free memory, and
 
   - a thread of its own does it. It exists only for that time. A thread that has
     freed memory starts it, which takes some 50 us, and does not wait for it;
