@@ -53,7 +53,7 @@ Database_rows::Database_rows(THD *thd, TABLE_LIST *tables, COND *cond, size_t mo
 {
   /* Without memory, the temporary table is filled, which needs some, too */
   if (is_plain_show(thd, tables, cond))
-    m_names= static_cast<LEX_CSTRING**>(thd->alloc(most * sizeof(*m_names) + 1));
+    m_names= static_cast<LEX_CSTRING**>(alloc_root(thd->mem_root, most * sizeof(*m_names) + 1));
 }
 
 
