@@ -4,7 +4,7 @@
   @file
   Give the heap's free memory back to the system, in the background.
 
-  glibc gives back only what is free at the end of an arena. Objects that stay
+  glibc returns only the free memory at the end of an arena. Objects that stay
   lie between what closed tables had, so nothing goes back.
 
   malloc_trim() gives back each free page of each arena. It walks along the free

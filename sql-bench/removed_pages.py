@@ -16,10 +16,8 @@ Exit status 0 means that all was well.
 
 import argparse
 import pathlib
-import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 
@@ -27,7 +25,7 @@ sys.dont_write_bytecode = True
 from benchlib import wire                                      # noqa: E402
 from benchlib.servers import BenchError, Server                # noqa: E402
 from benchlib.unsynced import (Disk, SECONDS, add_server_arguments,   # noqa: E402
-                               build_layer)
+                               build_layer, run_cases)
 
 DATABASE = "removed"
 ROWS = 600                      # of the other table, about two a page
@@ -197,17 +195,9 @@ def main():
                "--innodb-stats-persistent=0", "--innodb-stats-auto-recalc=0",
                "--innodb-buffer-pool-dump-at-shutdown=0",
                "--innodb-buffer-pool-load-at-startup=0"]
-    wrong = False
-    for name in args.cases or CASES:
-        directory = pathlib.Path(tempfile.mkdtemp(prefix="removed-pages-"))
-        try:
-            problems = try_case(name, args.tree, args.type, directory, options)
-        finally:
-            if not args.keep:
-                shutil.rmtree(directory, ignore_errors=True)
-        print(f"{name}: {'; '.join(problems) or 'ok'}")
-        wrong |= bool(problems)
-    return int(wrong)
+    return run_cases(
+        args.cases or CASES, "removed-pages-", args.keep, lambda name, directory:
+        try_case(name, args.tree, args.type, directory, options))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@
   SHOW DATABASES without WHERE shows each name that its privileges allow, in the order in
   which the names are listed. So the executor may as well read the list: its first read
   begins there, and each puts the next name into the record. All else, such as the limits
-  of rows, KILL, and what the client is told about the column, stays with the executor.
+  of rows, KILL, and the description of the column for the client, stays with the executor.
 */
 
 class Database_rows

@@ -24,10 +24,8 @@ import re
 import subprocess
 import sys
 
-import hunks
 import overlay
 import run_tests
-import series
 import series_test
 import topics
 
@@ -260,13 +258,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except (series.SeriesError, overlay.OverlayError, hunks.HunkError,
-            topics.TopicError) as error:
-        for line in str(error).splitlines():
-            print(f"-- alone: error: {line}", file=sys.stderr)
-        sys.exit(1)
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        sys.exit(1)
+    series_test.run_program("alone", main)

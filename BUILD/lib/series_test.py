@@ -255,14 +255,19 @@ def main():
     return 1 if stages.run(arguments.topic) else 0
 
 
-if __name__ == "__main__":
+def run_program(name, program):
+    """Exit with what program() returns; say its errors as name's."""
     try:
-        sys.exit(main())
+        sys.exit(program())
     except (series.SeriesError, overlay.OverlayError, hunks.HunkError,
             topics.TopicError) as error:
         for line in str(error).splitlines():
-            print(f"-- stages: error: {line}", file=sys.stderr)
+            print(f"-- {name}: error: {line}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         sys.exit(1)
+
+
+if __name__ == "__main__":
+    run_program("stages", main)

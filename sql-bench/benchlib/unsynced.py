@@ -3,8 +3,10 @@
 
 import os
 import pathlib
+import shutil
 import struct
 import subprocess
+import tempfile
 import time
 
 from .servers import BenchError
@@ -30,6 +32,25 @@ def add_server_arguments(parser):
     parser.add_argument("--type", default="release")
     parser.add_argument("--keep", action="store_true",
                         help="keep the data directories")
+
+
+def run_cases(names, prefix, keep, try_case):
+    """Try each case in a directory of its own; return the exit status.
+
+    try_case(name, directory) returns what is wrong, as sentences. keep: leave
+    the directories.
+    """
+    wrong = False
+    for name in names:
+        directory = pathlib.Path(tempfile.mkdtemp(prefix=prefix))
+        try:
+            problems = try_case(name, directory)
+        finally:
+            if not keep:
+                shutil.rmtree(directory, ignore_errors=True)
+        print(f"{name}: {'; '.join(problems) or 'ok'}")
+        wrong |= bool(problems)
+    return int(wrong)
 
 
 class Disk:

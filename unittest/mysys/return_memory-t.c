@@ -88,7 +88,7 @@ int main(int argc __attribute__((unused)), char **argv)
   full= resident();
   free_most();
   still= resident();
-  ok(still + 2 >= full, "what is free between objects stays (%lu of %lu MiB)",
+  ok(still + 2 >= full, "free() returns no memory between objects (%lu of %lu MiB stay)",
      still, full);
   my_return_memory();
   back= wait_until_back(full);
