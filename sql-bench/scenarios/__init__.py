@@ -46,6 +46,7 @@ from .innodb_open_files import InnodbOpenFiles
 from .memory import Memory
 from .open_tables import OpenTables
 from .query_cache import QueryCache
+from .refill import Refill
 from .scale import Scale
 from .sysbench_oltp import Sysbench
 from .sysbench_profile import SysbenchProfile
@@ -57,5 +58,5 @@ ALL = {scenario.name: scenario
        for scenario in (OpenTables, TableCache, Sysbench, SysbenchProfile,
                         InnodbOpenFiles, FileFragmentation,
                         InformationSchema, WorkingSet, DdlChurn, QueryCache,
-                        ColdOpen, Farm, FarmRate, Wordpress, Scale, Memory,
-                        Catalog, Hits, Ddl)}
+                        ColdOpen, Farm, FarmRate, Wordpress, Scale, Refill,
+                        Memory, Catalog, Hits, Ddl)}

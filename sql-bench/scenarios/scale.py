@@ -88,10 +88,17 @@ class Scale(Scenario):
                                  "none is at most half of the tables")
 
     @classmethod
+    def largest(cls, options):
+        """{engine: the most tables that one of its parts has}"""
+        found = {}
+        for _, engine, number, _ in cls.settings(options):
+            found[engine] = max(number, found.get(engine, 0))
+        return found
+
+    @classmethod
     def disk(cls, options):
-        return sum(table_bytes([engine], max(
-            number for _, name, number, _ in cls.settings(options)
-            if name == engine)) for engine in engines(options.scale_engines))
+        return sum(table_bytes([engine], number)
+                   for engine, number in cls.largest(options).items())
 
     @classmethod
     def parts(cls, options):
@@ -121,9 +128,7 @@ class Scale(Scenario):
 
     @classmethod
     def prepare_program(cls, trees, options, progress):
-        for engine in engines(options.scale_engines):
-            most = max(number for _, name, number, _ in cls.settings(options)
-                       if name == engine)
+        for engine, most in cls.largest(options).items():
             server = cls.server(trees, "stock", engine, most)
             if pathlib.Path(server.datadir, f"have-{most}").exists():
                 continue

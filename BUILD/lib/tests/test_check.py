@@ -246,6 +246,20 @@ class OriginTest(CheckTest):
             self.assertIn(what, said)
             self.assertIn("nothing was tried on such a system", said)
 
+    def test_the_tarball_needs_a_new_glibc(self):
+        real = shutil.which("getconf")
+        for version, runs in (("2.28", False), ("2.34", False), ("2.36", True),
+                              ("2.39", True)):
+            self.program("getconf", "#!/bin/sh\n[ $1 = GNU_LIBC_VERSION ] ||"
+                         f" exec {real} \"$@\"\necho glibc {version}\n")
+            self.tables(".frm", ".MYI")
+            said = self.verdict(variables={"version": "10.11.14-MariaDB"},
+                                Opened_tables="125000")
+            self.assertEqual("BUILD/package --tarball" in said, runs)
+            self.assertEqual("cannot run here" in said, not runs)
+            self.assertIn(version, said)
+            self.assertIn("BUILD/series --source", said)
+
 
 class UseTest(CheckTest):
     def test_it_only_reads(self):
