@@ -6,19 +6,19 @@
   @file
   The names of databases that grants make visible to an account.
 
-  A statement that lists databases or tables asks the server's own checks for each
-  database: acl_get_all3(), check_grant_db(), check_access() and check_grant(). They
-  are the judge. But an account with a handful of grants can only see the databases
-  that these grants name. Granted_databases collects their names and patterns once
-  for a statement: a superset of what the judge will let pass. So the statement asks
-  the judge about few names, and reads no directory to learn names that the account
+  A statement that lists databases or tables asks the server's own checks about each
+  database: acl_get_all3(), check_grant_db(), check_access() and check_grant(). Only
+  these decide. But an account with a handful of grants can only see the databases that
+  these grants name. Granted_databases collects their names and patterns once for a
+  statement: a superset of the databases that the checks allow. So the statement asks
+  the checks about few names, and reads no directory to learn names that the account
   may not see.
 
-  The superset follows from what the checks read:
+  The checks read the following, so the superset contains it:
 
   - acl_get() takes one entry of acl_dbs that matches the user or the anonymous user
     ("") from that host, one for the role, and one for PUBLIC. The entries of a role
-    contain what it has inherited from other roles.
+    contain the rights that it inherits from other roles.
   - check_grant_db() and check_grant() look at table, column and routine grants of the
     user, the role and PUBLIC.
   - check_access() takes the rights on the default database from the connection, where
@@ -45,19 +45,19 @@ public:
   /** Every database may be visible; there are neither names nor patterns */
   bool everything() const { return m_everything; }
 
-  /** Only names() may be visible, and they can be looked up as they are */
+  /** Only names() may be visible, and a statement can look them up as they are */
   bool only_names() const;
 
   /** May the account see this database? 'No' is certain, 'yes' is not */
   bool may_see(const char *name, size_t length) const;
 
   /**
-    Has the account a right on this database by a pattern in a grant of its own? 'Yes' is
-    certain: acl_get_all3() would say so, too. 'No' is not.
+    Does a pattern in a grant of the account itself give it a right on this database?
+    'Yes' is certain: acl_get_all3() would say so, too. 'No' is not.
 
-    acl_get() takes the first entry that matches, of the user and the anonymous user from
-    that host. Here each of these entries has rights and a host, so whichever it takes,
-    the answer is not empty.
+    acl_get() takes the first matching entry of the user and of the anonymous user from
+    that host. If each of these entries has rights and a host, the answer of acl_get() is
+    not empty, whichever it takes. Otherwise this function says 'no'.
   */
   bool has_right(const LEX_CSTRING &name) const;
 
@@ -67,7 +67,7 @@ public:
   /** Do all visible names begin as names() and the patterns do, byte by byte? */
   bool has_prefixes() const;
 
-  /** What a pattern's names begin with: its bytes before the first wildcard */
+  /** A pattern's bytes before the first wildcard: each of its names begins so */
   size_t patterns() const { return m_patterns.elements(); }
   const LEX_CSTRING &prefix(size_t i) const { return m_patterns.at(i).prefix; }
 
@@ -75,7 +75,7 @@ public:
   void add_everything() { m_everything= true; }
   bool add_name(const char *name);
   bool add_pattern(const char *pattern);
-  /** What follows is not the account's own, or the anonymous user's */
+  /** From now on the caller adds grants of roles and PUBLIC, not of the account itself */
   void end_of_own(bool each_has_rights);
 
 private:
@@ -91,15 +91,15 @@ private:
 
   THD *const m_thd;             // the names are on its mem_root
   bool m_everything= false;
-  size_t m_certain_patterns= 0; // so many of the first ones tell has_right()
+  size_t m_certain_patterns= 0; // has_right() uses so many of the first patterns
   Dynamic_array<LEX_CSTRING> m_names;
   Dynamic_array<Pattern> m_patterns;
 };
 
 /**
-  As long as this is there, a thread that asks about more databases than the cache of
-  privileges holds leaves it alone: it would replace all that others use, for answers that
-  nobody asks for again.
+  The thread asks about more databases than acl_cache holds, so it does not use that
+  cache: it would replace the answers that others use by answers that no statement asks
+  for again. An Ask_about_many sets this.
 */
 extern thread_local bool acl_asks_about_many;
 
@@ -109,14 +109,14 @@ public:
   Ask_about_many(THD *thd, size_t count);
   ~Ask_about_many() { acl_asks_about_many= m_before; }
 
-  /** May the statement leave out the check of privileges, because it would succeed? */
+  /** Would the check of privileges succeed for certain, so that it can be left out? */
   bool has_right(const LEX_CSTRING &name) const { return m_granted.has_right(name); }
 private:
   const bool m_before;
   Granted_databases m_granted;
 };
 
-/** Add what the grants of the thread's account name. @return true if out of memory */
+/** Add the databases that the account's grants name. @return true if out of memory */
 bool acl_add_granted_databases(THD *thd, Granted_databases *granted);
 
 #endif /* CATALOG_GRANTS_INCLUDED */

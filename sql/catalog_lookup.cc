@@ -46,8 +46,8 @@ void Schema_condition::add_parts(COND *cond)
 /**
   Does the item depend on the name alone?
 
-  Only comparisons of strings, because others warn about names that are not numbers.
-  Only constants that are there already: no subquery or stored function runs for it.
+  1. It must compare strings: other comparisons warn about names that are not numbers.
+  2. Its constants must have values already: no subquery or stored function runs for it.
 */
 bool Schema_condition::decides(Item *item)
 {
@@ -149,11 +149,11 @@ bool Schema_condition::only_names(Dynamic_array<LEX_CSTRING> *names,
 
 
 /**
-  Add the names that an equality, an IN list, or such parts joined by OR compare with.
+  Add the names with which an equality, an IN list, or such parts joined by OR compare.
 
-  Only where the comparison is one of bytes. With the collation of these columns 'A' is
-  equal to 'a', and a file system may have both; then only reading the data directory
-  finds all.
+  The function adds names only if the comparison is one of bytes. With the collation of
+  these columns 'A' is equal to 'a', and a file system may have both; then only reading
+  the data directory finds all.
 
   @return false if the item can be true for other names, too
 */
@@ -239,7 +239,7 @@ bool Named_tables::collect()
   bool oom= false;
   m_state= ANY_NAME;
   DBUG_EXECUTE_IF("catalog_full_walk", return false;);
-  /* SHOW commands have an error for a database that is not there */
+  /* SHOW commands report an error if the database does not exist */
   if (m_looked_up.str || lower_case_table_names || lower_case_file_system ||
       sql_command_flags[m_thd->lex->sql_command] & CF_STATUS_COMMAND)
     return false;

@@ -4,23 +4,23 @@
 
 /**
   @file
-  What WHERE says about the names of databases and tables in a query of
-  INFORMATION_SCHEMA.
+  Conditions of WHERE on the names of databases and tables in a query of
+  INFORMATION_SCHEMA: the server evaluates them before it reads directories.
 
   MariaDB looks databases and tables up by name where a query has `column =
   constant`. For any other condition it lists all databases, reads the directory of
-  each, and compares the names of the tables then. Schema_condition takes the parts
-  of WHERE that use nothing but the name of the database and constants, and so can
-  be decided for a database before the server reads its directory.
+  each, and only then compares the names of the tables. Schema_condition takes the
+  parts of WHERE that use only the name of the database and constants. The server
+  evaluates these for a database before it reads the database's directory.
 
-  It decides by evaluating the items of the query itself. So collations, wildcards and
-  NULL have the meaning that they have for the rows, and a database that it leaves out
-  has no row that WHERE would keep.
+  It evaluates the query's own items. So collations, wildcards and NULL have the meaning
+  that they have for the rows, and a database that it leaves out has no row that WHERE
+  would keep.
 
   Named_tables does the same with the name of the table, where WHERE compares it with
   constants byte by byte: the server looks for the .frm files with these names instead of
-  reading the directory. A file whose name MariaDB would encode in another way, such as
-  "@0041.frm" (A), is not found so; no statement can use it as a table.
+  reading the directory. This does not find a file whose name MariaDB would encode in
+  another way, such as "@0041.frm" (A); no statement can use such a file as a table.
 */
 
 #include "sql_array.h"
@@ -35,9 +35,9 @@ public:
   bool may_hold(const char *name, size_t length);
 
   /**
-    The only names for which WHERE can hold, as bytes.
-    @param[out] names  at least these; the caller still asks may_hold()
-    @return false if WHERE does not tell them
+    Find the only names for which WHERE can hold, as bytes.
+    @param[out] names  a superset of them; the caller still asks may_hold()
+    @return false if WHERE does not limit the names
   */
   bool only_names(Dynamic_array<LEX_CSTRING> *names, MEM_ROOT *root, bool *oom);
 
@@ -52,7 +52,7 @@ private:
 
   TABLE_LIST *const m_tables;
   Field *m_field;               // the name in the rows, or NULL
-  /* Parts of WHERE, of which each must be true */
+  /* Parts of WHERE; each must be true */
   Dynamic_array<Item*> m_parts;
 };
 

@@ -6,14 +6,16 @@
   @file
   The rows of SHOW DATABASES without a temporary table.
 
-  INFORMATION_SCHEMA fills a temporary table, which the executor then reads. It is made for
-  the columns of SCHEMATA, so of 16 MB it holds 2,500 rows before it moves to disk. For
-  100,000 names, writing and reading it takes as long as all the rest.
+  INFORMATION_SCHEMA fills a temporary table, which the executor then reads. That table
+  has the columns of SCHEMATA. A row of it takes about 6.5 KB, so 2,500 rows fill
+  tmp_memory_table_size (16 MB) and the table moves to disk. For 100,000 names, writing
+  and reading it takes as long as all the rest.
 
-  SHOW DATABASES without WHERE shows each name that its privileges allow, in the order in
-  which the names are listed. So the executor may as well read the list: its first read
-  begins there, and each puts the next name into the record. All else, such as the limits
-  of rows, KILL, and the description of the column for the client, stays with the executor.
+  SHOW DATABASES without WHERE shows each name that the account's privileges allow, in the
+  order of the list. So the executor may as well read the list: its first read begins
+  there, and each read puts the next name into the record. The executor still does all
+  else, such as the limits of rows, KILL, and the description of the column for the
+  client.
 */
 
 class Database_rows
@@ -21,12 +23,12 @@ class Database_rows
 public:
   /**
     @param tables  the table of INFORMATION_SCHEMA
-    @param cond    what WHERE says about its rows, or NULL
-    @param most    so many names may be added
+    @param cond    WHERE, or NULL
+    @param most    the caller adds at most so many names
   */
   Database_rows(THD *thd, TABLE_LIST *tables, COND *cond, size_t most);
 
-  /** From here on the executor reads the names that have been added */
+  /** From now on the executor reads the added names */
   ~Database_rows();
 
   /**

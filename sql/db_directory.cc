@@ -72,8 +72,8 @@ list_databases_result Database_list::fill()
     return look_up(m_granted.names()) ? LIST_DATABASES_OOM : LIST_DATABASES_OK;
 
   /*
-    Names from WHERE only where the server goes on to use the directories: SCHEMATA
-    shows also directories with strange names, see db_directory.h
+    Take the names from WHERE only if the server then reads the databases' directories:
+    SCHEMATA also shows directories with strange names, see db_directory.h
   */
   if (!lower_case_table_names && !lower_case_file_system &&
       m_tables->schema_table->fill_table == get_all_tables)
@@ -323,7 +323,7 @@ size_t name_of_directory(const char *file, char *name, size_t size, bool quiet)
 
 void sort_names(LEX_CSTRING **names, size_t count)
 {
-  /* In order, but for information_schema, which is first? */
+  /* In many cases only the first name, information_schema, is out of order */
   auto less= [](const LEX_CSTRING *a, const LEX_CSTRING *b)
              { return compare_bytes(a, b) < 0; };
   if (count && std::is_sorted(names + 1, names + count, less))
@@ -359,7 +359,7 @@ list_databases(THD *thd, Dynamic_array<LEX_CSTRING*> *files,
   if (result != LIST_DATABASES_OK || !count)
     return result;
 
-  /* Together with information_schema, which the caller has added */
+  /* Sort them together with information_schema, which the caller has added */
   if (sql_command_flags[thd->lex->sql_command] & CF_STATUS_COMMAND)
     sort_names(files->front(), count);
 #ifndef DBUG_OFF

@@ -8,16 +8,16 @@
 
   A statement that lists databases gets their names in one of two ways.
 
-  1. Looked up one by one, with a stat() for each: where the account's grants
-     (catalog_grants.h) or WHERE (catalog_lookup.h) tell all names that may be in the
-     answer.
-  2. From a list of all (known_databases.h), or else by reading the data directory. The
-     file system says of most entries whether they are directories, without a stat(). A
-     name that the grants or WHERE exclude is dropped before anything is allocated for
-     it, or asked about it.
+  1. It looks them up one by one, with a stat() for each, if the account's grants
+     (catalog_grants.h) or WHERE (catalog_lookup.h) name all databases that may be in
+     the answer.
+  2. Otherwise it takes them from a list of all (known_databases.h), or reads the data
+     directory. The file system says of most entries whether they are directories,
+     without a stat(). The statement drops a name that the grants or WHERE exclude before
+     it allocates memory for the name.
 
-  Both find a superset of what the statement shows. Its own checks of privileges, and
-  WHERE, follow as ever.
+  Both ways find a superset of the names that the statement shows. The statement still
+  checks privileges, and evaluates WHERE, for each.
 
   The names are those of find_files() in sql_show.cc, with two exceptions, both about
   directories that no statement can use as a database:

@@ -2,8 +2,8 @@
 
 /**
   @file
-  Fewer syncs of the DDL log, and none under LOCK_gdl where that can be. ddl_log.cc
-  includes this file.
+  The DDL log with fewer syncs, most of them without LOCK_gdl. ddl_log.cc includes this
+  file.
 
   One sync for several statements
   ===============================
@@ -15,33 +15,37 @@
   ===========================================
   MariaDB writes an entry, syncs, writes the execute entry that refers to it, and syncs.
   Otherwise a power loss could leave the execute entry on the disk, and in the entry's
-  block what was there before: maybe the DROP TABLE of an earlier statement, which recovery
-  would execute. Here each entry carries the mark of its statement, a number that is not
+  block its old contents: maybe the DROP TABLE of an earlier statement, which recovery
+  would execute. Here each entry carries the mark of its statement, a number that is never
   used twice, and a checksum; the execute entry carries the same mark. Recovery uses an
   entry only if its mark is that of the execute entry and its checksum is right. Otherwise
   the entry was not synced, so the statement had not begun to do what the entry describes,
   and recovery does as if nothing referred to it. So one sync covers both writes.
 
-  The same holds for the entries of DROP TABLE, each of which the one before refers to.
-  MariaDB does not sync that reference before it drops the table.
+  The same holds for the entries of DROP TABLE: each refers to the next one. MariaDB does
+  not sync that reference before it drops the table.
 
-  A statement that has begun its work already, and then lets its execute entry refer to
-  another first entry, syncs twice as in MariaDB: the earlier entries are needed. So does
-  partitioning, which writes its entries itself. Such entries may have the mark 0, which
-  means that recovery checks nothing.
+  Two kinds of statements sync twice, as in unpatched MariaDB:
 
-  The mark and the checksum are in bytes of the block that MariaDB leaves 0, so it can
-  read the log, too.
+  1. A statement that has begun its work already, and then lets its execute entry refer to
+     another first entry: recovery may need the earlier entries.
+  2. Partitioning, which writes its entries itself. Such entries may have the mark 0, which
+     means that recovery checks nothing.
+
+  The mark and the checksum are in bytes of the block that MariaDB leaves 0, so unpatched
+  MariaDB can read the log, too.
 
   DROP TABLE and DROP DATABASE without phases
   ===========================================
   After DROP TABLE has dropped a table in the engine, and after it has dropped the triggers,
-  MariaDB notes so in the entry, and syncs each time. If recovery does not know how far the
-  statement got, it drops the table again, and finds that there is none, or deletes the files
-  that are left; then it does the same with the triggers. No other table can have that name:
-  the statement disables its entries, and syncs, before it releases its metadata locks. So
-  the notes are left out, unless there was an error, after which recovery must not try
-  again. CREATE OR REPLACE TABLE, which uses the name again, needs them.
+  MariaDB notes that phase in the entry, and syncs each time. Recovery does not need these
+  notes. Without them it drops the table again, and finds that there is none, or deletes the
+  files that are left; then it does the same with the triggers. No other table can have that
+  name: the statement disables its entries, and syncs, before it releases its metadata
+  locks. So DROP leaves the notes out, with two exceptions:
+
+  1. After an error recovery must not try again.
+  2. CREATE OR REPLACE TABLE uses the name again.
 */
 
 #include <condition_variable>
@@ -52,16 +56,16 @@ static constexpr unsigned DDL_LOG_MARK_POS= DDL_LOG_END_POS;
 static constexpr unsigned DDL_LOG_CHECKSUM_POS= DDL_LOG_MARK_POS + 8;
 static_assert(DDL_LOG_CHECKSUM_POS + 4 <= DDL_LOG_TMP_NAME_POS, "no room");
 
-/* Protects the four below */
+/* Protects the four variables below */
 static std::mutex ddl_sync_mutex;
 /* Woken up when a sync has ended */
 static std::condition_variable ddl_sync_ended;
-/* How many times a thread asked for a sync, and how many of these are done */
+/* How many requests for a sync there were, and how many of these are done */
 static ulonglong ddl_syncs_wanted, ddl_syncs_done;
 /* Whether a thread is syncing */
 static bool ddl_sync_running;
 
-/* What a DDL_LOG_MEMORY_ENTRY really is */
+/* Every DDL_LOG_MEMORY_ENTRY is allocated as this type */
 struct ddl_log_marked_entry: public DDL_LOG_MEMORY_ENTRY
 {
   /* Of an execute entry: the mark that its chain has, or 0 */

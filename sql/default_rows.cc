@@ -11,12 +11,12 @@
 static constexpr uint LEAST_LENGTH= 128;
 static constexpr uint FIRST_BUCKETS= 64;
 
-/** Protects all below, and 'next' and 'references' of each row. The last lock
-    that a thread takes. */
+/** Protects all below, and 'next' and 'references' of each row. A thread that
+    holds this takes no other lock. */
 static mysql_mutex_t LOCK_default_rows;
 static Default_row **buckets;           /* NULL: no memory, nothing is shared */
 static size_t n_buckets, n_rows;        /* n_buckets is a power of two */
-/** What the rows have added to Table_cache_memory::definitions. */
+/** Bytes that the rows have added to Table_cache_memory::definitions. */
 static size_t n_bytes;
 
 
@@ -75,10 +75,10 @@ static void grow()
 
 
 /**
-  Does this share with others, when it is read, what its default row may be?
+  May this share use one copy of its default row together with others?
 
-  Not a .frm of MySQL before 4.0: the server sets null bits in its default row
-  after it has read it.
+  Not if the .frm is older than MySQL 4.0: then the server sets null bits in the
+  row after it has read the row.
 */
 
 bool shares_default_row(const TABLE_SHARE *share, const uchar *frm)
@@ -177,7 +177,7 @@ void release_default_row(Default_row *row)
 }
 
 
-/** What all default rows take that are shared. */
+/** Bytes of all shared default rows. */
 
 size_t default_row_bytes()
 {

@@ -12,7 +12,7 @@
   few rows thousands of times.
 
   Only shares in the table definition cache do this: default_row_of() is the
-  reference of each.
+  share's pointer to the copy.
 */
 
 #include "my_global.h"

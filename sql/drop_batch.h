@@ -5,8 +5,8 @@
 
 /**
   @file
-  A statement that drops several tables in an engine that wants to do some of the work for
-  all of them together, as InnoDB does with deleting their files.
+  Lets an engine do a part of the work of DROP for all tables of a statement together.
+  InnoDB deletes their files so (fil0delete.cc).
 */
 
 class Drop_batch
@@ -33,7 +33,7 @@ public:
   }
   ~Drop_batch() { end(); }
 
-  /* When this returns, all tables that were dropped are gone for good */
+  /* When this returns, the engine has finished all drops, files included */
   void end()
   {
     if (end_hook() && !ended)

@@ -237,7 +237,7 @@ struct Newest
 Newest newest= { PTHREAD_MUTEX_INITIALIZER, nullptr, -1, false, {0, 0} };
 
 
-/** A link's target is asked about when a statement uses the list */
+/** Links count: a statement that uses the list looks at the link's target */
 bool may_be_database(unsigned char type, bool *is_link)
 {
   *is_link= type != DT_DIR;
@@ -337,7 +337,7 @@ bool Newest::read_directory(bool (*ignored)(const char*))
 
 /**
   Take the names from the queue.
-  @param[out] lost  there may be changes that the queue does not tell
+  @param[out] lost  true: there may be changes that are not in the queue
   @return true if out of memory
 */
 bool Newest::read_queue(Dynamic_array<Change> *changes, MEM_ROOT *root, bool *lost)
@@ -377,15 +377,17 @@ int compare_changes(const void *a_, const void *b_)
 
 
 /**
-  Make the next list from this one and what the queue tells.
+  Make the next list from this one and the changes in the queue.
 
-  A name whose last change is a removal is gone, without a look at it. In Linux 5.3 to
-  5.16 (corrected in some versions of these) lstat() may find it for a moment after the
-  event. If it comes again, the queue has that, too, before mkdir() returns. All other
-  changes only tell where to look: of two names that are exchanged
-  (RENAME_EXCHANGE), the last change of one is that it has moved away.
+  1. A name whose last change is a removal is gone. The function does not ask the file
+     system: in Linux 5.3 to 5.16 (corrected in some versions of these) lstat() may find
+     the name for a moment after the event. If the name is created again, that is in the
+     queue, too, before mkdir() returns.
+  2. For any other change the function asks the file system. The change alone does not
+     say whether the name exists: of two names that are exchanged (RENAME_EXCHANGE), the
+     last change of one is that it has moved away.
 
-  @return true if there is none: no memory, or changes are lost
+  @return true if there is no new list: no memory, or changes are lost
 */
 bool Newest::apply_queue(bool (*ignored)(const char*))
 {
@@ -483,7 +485,7 @@ bool Newest::bring_up_to_date(bool (*ignored)(const char*))
       forget();
     if (!list && (watch() || read_directory(ignored)))
       break;
-    /* The time comes last: what has changed until then, has been read or is queued */
+    /* Get the time last: a change before that has been read, or is in the queue */
     if (!apply_queue(ignored) && !::stat(mysql_data_home, &stat))
     {
       modified= stat.st_mtim;

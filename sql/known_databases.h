@@ -7,22 +7,23 @@
   The directories in the data directory that may be databases, as a sorted list in
   memory that is kept from one statement to the next.
 
-  The list is made by reading the data directory. From then on the kernel (inotify)
-  queues the name of each entry that comes, goes or is renamed there, whoever does it:
-  CREATE DATABASE, replication, mkdir, rm. An entry is in the queue before the system
-  call that made the change returns. A statement that wants the list looks at the queue
-  first, and asks the file system about each name in it. So it sees what it would see if
-  it read the directory.
+  The first statement makes the list by reading the data directory. From then on the
+  kernel (inotify) queues the name of each entry that is created, removed or renamed
+  there, whether by CREATE DATABASE, replication, mkdir or rm. An entry is in the queue
+  before the system call that made the change returns. A statement that wants the list
+  reads the queue first, and asks the file system about each name in it. So it sees what
+  it would see if it read the directory.
 
-  The statement reads the directory instead
+  A statement reads the directory instead in two cases:
 
-  - if there is no inotify, or the data directory is on a file system whose changes do
-    not all pass through this kernel, such as NFS, or where capitals do not matter;
-  - if the queue has overflowed, or if the directory's modification time is not the one
-    at which the queue was last empty. Then the list is made anew.
+  1. There is no inotify, or the data directory is on a file system whose changes do not
+     all pass through this kernel, such as NFS, or where capitals do not matter.
+  2. The queue has overflowed, or the directory's modification time differs from the one
+     at which the queue was last empty, though the queue is empty. Then the statement
+     makes the list anew.
 
-  A list is never changed: the next one takes its place, and the last statement that
-  uses the old one frees it.
+  No thread changes a list: a new list takes its place, and the last statement that uses
+  the old one frees it.
 */
 
 #include <atomic>
@@ -81,13 +82,13 @@ public:
   void operator=(const Known_databases_ref&)= delete;
 
   /**
-    Get the list, as the data directory is now.
+    Get the list, brought up to date with the data directory.
     @param ignored  is a directory in @@ignore_db_dirs?
     @return false if there is none; the caller reads the directory
   */
   bool acquire(bool (*ignored)(const char *directory));
 
-  /** Get the list if it needs no work: nothing has changed, and nobody else works on it */
+  /** Get the list if nothing has changed, and no other thread works on it */
   bool acquire_unchanged();
 
   const Known_databases *operator->() const { return m_list; }

@@ -48,7 +48,7 @@ bool tables_have_frm()
 
 /** Bytes for each database that the names of tables and their index take at most */
 static constexpr size_t TABLES_ROOM= 150;
-/** How many databases count as being there from the beginning */
+/** TABLES_ROOM counts so many databases in addition to those that are kept */
 static constexpr size_t FIRST_DATABASES= 1000;
 /** Seconds after which a directory's time of change is trusted */
 static constexpr longlong OLD_ENOUGH= 2;
@@ -66,11 +66,12 @@ struct Table_names
 
 
 /**
-  All that is known. `lock` protects every field.
+  The directories and the names of their tables. `lock` protects every field.
 
   The directories are in an open hash table by their inodes, with linear probing. The
-  lists of names are in buckets by the names' hash. When the table is full, directories
-  that no statement has asked for in the last hour go: of those, the dropped ones matter.
+  lists of names are in buckets by the names' hash. When the table is full, a thread
+  removes the directories that no statement has asked for in the last hour. These include
+  all that were dropped longer ago.
 */
 struct Known_tables
 {
@@ -129,7 +130,7 @@ bool Known_tables::make_key(const char *path, Known_tables_key *key)
 {
   struct stat stat;
   struct timespec now;
-  /* The time first: a directory that changes from here on is not old enough */
+  /* Get the time first: a directory that changes later is not old enough */
   if (engines_without_files || clock_gettime(CLOCK_REALTIME_COARSE, &now) ||
       ::stat(path, &stat) || !stat.st_ino || !stat.st_ctim.tv_nsec ||
       stat.st_ctim.tv_sec <= 0)
@@ -333,9 +334,10 @@ Table_names *Known_tables::share_list(const Dynamic_array<LEX_CSTRING*> &tables)
 
 
 /**
-  The set of initialized engines was the same from the key until here. An engine that is
-  on its way in or out is initialized, but is not asked. So all of them were asked, if as
-  many as there are.
+  Keep the names if the thread has asked all engines about the files. The set of
+  initialized engines has not changed since the key was made. The server does not ask an
+  engine that it is loading or unloading, though that one counts as initialized. So the
+  thread has asked all engines if it asked as many as are initialized.
 */
 void Known_tables::add(const Known_tables_key &key,
                        const Dynamic_array<LEX_CSTRING*> &tables)

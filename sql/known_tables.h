@@ -6,8 +6,8 @@
   @file
   The names of the tables of small databases, kept from one statement to the next.
 
-  For a statement that names the tables of 100,000 databases, the kernel's work to open,
-  read and close as many directories is four fifths of all. Where a directory has not
+  When a statement lists the tables of 100,000 databases, the kernel spends four fifths of
+  the time on opening, reading and closing as many directories. Where a directory has not
   changed, one stat() and the names from memory give the same answer.
 
   A directory has not changed if it has the inode and the time of the last change (ctime,
@@ -18,19 +18,22 @@
   - it was two seconds old, or older, when the directory was read. So a change that
     came later has got another time.
 
-  Directories with the same names of tables share one list of them, as those of one
-  program's sites do. What is kept is at most TABLES_ROOM bytes for each database, and a
-  constant beyond: where the lists need more than that, directories are read as before.
+  Directories with the same names of tables, such as those of many sites of one program,
+  share one list. The lists take at most TABLES_ROOM bytes for each database, plus a
+  constant. A statement reads the directories that do not fit, as in unpatched MariaDB.
 
-  Only the files decide here: with an engine that knows of tables without files, such as
-  S3, nothing is kept. performance_schema is left out. What the files of an engine like
-  ARCHIVE say depends on whether it is loaded. So names are kept only if all engines have
-  been asked about the files, and forgotten when one comes or goes.
+  The files must decide which tables there are:
+
+  1. If an engine is loaded that knows of tables without files, such as S3, the server
+     keeps no names. It never keeps those of performance_schema.
+  2. The files of an engine like ARCHIVE are tables only while the engine is loaded. So
+     the server keeps names only if it has asked all engines about the files, and forgets
+     them when an engine is loaded or unloaded.
 */
 
 #include "sql_array.h"
 
-/** What a directory was like before it was read */
+/** The state of a directory before a statement read it */
 class Known_tables_key
 {
 public:
@@ -41,9 +44,9 @@ public:
   ulonglong m_device;
   ulonglong m_inode;
   ulonglong m_changed;          // ctime in ns. 0: not to be used
-  ulonglong m_engines;          // changes of the set of engines until then
-  ulonglong m_asked;            // how often this thread had asked an engine until then
-  longlong m_now;               // when, in seconds
+  ulonglong m_engines;          // how often the set of engines had changed
+  ulonglong m_asked;            // how often this thread had asked an engine
+  longlong m_now;               // the time, in seconds
 };
 
 /**
@@ -66,12 +69,12 @@ void known_tables_add(const Known_tables_key &key, const char *path,
 
 /**
   An engine has come (+1) or goes (-1).
-  @param by_files  it knows its tables by the names of files, if at all
-  @param by_frm    and only by that of the .frm file
+  @param by_files  it finds its tables by the names of files only, or not at all
+  @param by_frm    it finds them by the names of .frm files only, or not at all
 */
 void known_tables_engine(int change, bool by_files, bool by_frm);
 
-/** Is a table without a .frm file unknown to all engines, but performance_schema's? */
+/** Do all tables, but performance_schema's, have a .frm file? */
 bool tables_have_frm();
 
 /** The thread asks an engine about the files of a database */

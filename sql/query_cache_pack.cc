@@ -3,19 +3,20 @@
 /**
   @file
 
-  Query cache: FLUSH QUERY CACHE packs the blocks, which joins the free memory.
+  Query cache: FLUSH QUERY CACHE moves used blocks together, so that the free
+  memory becomes one block.
 
   pack_in_slices() works in three steps:
 
   1. It reclaims the dead results.
   2. pack_blocks() moves all blocks towards the start of the area, with
      MariaDB's move_by_type().
-  3. join_blocks() joins long results that are in several blocks. Then step 2
-     and 3 follow again, as often as in MariaDB.
+  3. join_blocks() joins long results that are in several blocks. Then steps 2
+     and 3 follow again, as often as in unpatched MariaDB.
 
-  It works in slices, between which other threads get the cache's lock. A step
-  keeps its position (Query_cache_memory's cursor, join_cursor), and that stays
-  valid whatever those threads do.
+  The thread works in slices, between which other threads get the cache's lock.
+  A step keeps its position in Query_cache_memory's cursor or in join_cursor,
+  which stay valid whatever those threads do.
 
   pack_blocks() does not move pinned queries, because threads use them without
   the lock. Nor does it move tables with more than PACK_TABLE_QUERIES queries,
@@ -63,7 +64,7 @@ bool Query_cache::is_pinned(Query_cache_block *block)
     block= block->result()->parent();
   }
   Query_cache_query *query= block->query();
-  /* Look for pins first: is_dead() reads the tables, which an orphan has not */
+  /* Look for pins first: an orphan has no tables, which is_dead() reads */
   return query->writer() || query->is_pinned() || is_dead(block);
 }
 
@@ -139,7 +140,7 @@ bool Query_cache::pack_blocks(THD *thd)
 }
 
 
-/** Move a result that is in several blocks into one, if one can be had. */
+/** Move a result that is in several blocks into one, if one is free. */
 
 void Query_cache::join_result(Query_cache_block *query_block)
 {

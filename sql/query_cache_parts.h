@@ -55,7 +55,7 @@ bool query_cache_slice_is_over(uint step, ulonglong deadline);
 bool query_cache_lock_maintenance(THD *thd, mysql_mutex_t *mutex,
                                   bool killable);
 
-/* The block to which this type dependent header belongs */
+/* The block of which this table is the type-dependent header */
 static inline Query_cache_block *block_of(Query_cache_table *table)
 {
   return (Query_cache_block *) (((uchar*) table) -

@@ -3,7 +3,7 @@
 /**
   @file
 
-  Query cache: invalidation, and freeing the results that it has killed.
+  Query cache: invalidation, and freeing the results that it leaves dead.
 
   The idea
   --------
@@ -22,8 +22,8 @@
      block is one generation of a table's results. By its node in the block's
      list, a query remembers the generation of each of its tables.
 
-  reclaim() frees dead results later, query by query. A table's block goes with
-  its last query.
+  reclaim() frees dead results later, query by query. The last query of a table
+  frees the table's block, too.
 
   The lists and counters
   ----------------------
@@ -33,9 +33,10 @@
                      at least one query, except while a thread registers its
                      first one.
   dead_tables        Dead tables, in no hash, youngest first.
-  (no list)          Tables that belong to one query (insert_table() with hash
-                     == false: partitions). No thread can find them, so none
-                     kills them, but it can kill their partitioned table.
+  (no list)          Partitions: insert_table() with hash == false. Each belongs
+                     to one query. They are in no hash, so they are not
+                     invalidated by name; an invalidation of the partitioned
+                     table kills the query.
   queries_blocks     Queries with a complete result, live and dead, least
                      recently used first.
   incomplete_blocks  Queries whose result a statement still writes, live and
@@ -44,21 +45,22 @@
                      of each text: make_way() removes a dead one for a new one.
   (no list)          Orphans: dead queries in use, see query_cache_pins.cc.
   queries_in_cache   Counts the queries whose first table is live: all live
-                     ones, and those dead ones that another table killed, until
-                     a thread reclaims them.
-  dead_queries       Counts the other queries in the two lists.
+                     queries, and dead queries of which only a table other than
+                     the first was invalidated, until a thread reclaims them.
+  dead_queries       Counts the other queries in queries_blocks and
+                     incomplete_blocks.
 
   Why a client never gets a stale row
   -----------------------------------
-  A thread registers, searches and kills with the cache's lock, so all of these
-  happen in one order.
+  A thread holds the cache's lock while it registers a result, searches for one,
+  or kills a table. So all of these happen in one order.
 
   1. The cache serves a result only between its registration and the first kill
      of one of its tables.
   2. invalidate() has the same callers as in MariaDB. When it returns, the
-     table's results are dead; in MariaDB they are freed. So if MariaDB is right
-     to serve a result after a given order of a statement's start, registration
-     and invalidation, so is this cache.
+     table's results are dead; in unpatched MariaDB they are freed then. So
+     in every order of a statement's start, registration and invalidation, this
+     cache serves the result only if unpatched MariaDB does.
   3. If a thread kills a table while a statement still writes a result from it,
      the result stays dead. The writer notices that with its next packet or at
      the end (live_query()) and frees the result.
@@ -94,7 +96,7 @@
 
 /* Number of results that an invalidating statement frees itself */
 static constexpr uint AT_ONCE= 64;
-/* Nanoseconds after which it leaves the others to the reclaiming thread */
+/* Nanoseconds after which it leaves the rest to the reclaiming thread */
 static constexpr ulonglong AT_ONCE_TIME= 200000;
 
 
@@ -109,8 +111,8 @@ bool Query_cache::is_live(Query_cache_table *table)
   registered.
 
   A query may have thousands of tables (partitions). So the function reads them
-  again only if a thread has invalidated something since the last look: alive_at
-  is the value that 'changes' had then.
+  again only if a thread has invalidated a table since the last call found the
+  query alive: alive_at is the value that 'changes' had then.
 */
 
 bool Query_cache::is_dead(Query_cache_block *query_block)
@@ -156,8 +158,8 @@ uint Query_cache::kill_table(Query_cache_block *table_block)
 
 
 /**
-  Free results right after a statement has invalidated them. They come first in
-  dead_tables.
+  Free results right after a statement has invalidated them. Their tables come
+  first in dead_tables.
 
   @param own number of queries that the statement has invalidated
 */
@@ -432,9 +434,11 @@ uint Query_cache::reclaim(uint max_queries, ulonglong deadline)
 
   The loop turns the ring of live tables once: a step examines the root and
   makes the next table the root. LOCK_database keeps other threads from turning
-  the ring between two slices. Other changes between slices do no harm: other
-  threads add new tables behind the root, and if they remove some, or all, the
-  loop examines some tables twice.
+  the ring between two slices. Two other changes are harmless:
+
+  1. A thread adds a table. It adds the table behind the root, where the loop
+     has been already.
+  2. A thread removes some tables, or all. Then the loop examines some twice.
 */
 
 void Query_cache::invalidate_database(THD *thd, const char *db)

@@ -10,13 +10,14 @@
   last pin frees it with all its results (query_cache_pins.cc). So for a moment
   there are two areas, and no thread has touched the memory of the new one yet.
 
-  There are never more than two, and a resize may have to wait for that
-  (wait_for_readers(), which holds no lock while it waits):
+  At most two areas exist. So a resize waits (wait_for_readers(), without locks)
+  in two cases:
 
-  1. If one client still uses a given-up area and another one uses the current
-     area, the resize waits until one of them is done.
-  2. If there is not enough memory for two areas, it waits until no thread uses
-     a given-up one.
+  1. One client still uses a given-up area and another one uses the current
+     area, so that the new area would be the third. The resize waits until one
+     of the clients is done.
+  2. There is not enough memory for two areas. The resize waits until no thread
+     uses a given-up area.
 */
 
 #include "mariadb.h"
@@ -125,7 +126,7 @@ void Query_cache::unpin_without_lock(Query_cache_area **old)
 
 /**
   The work of resize(): give up the area and get one of another size. The caller
-  holds the cache's lock. With the new area there are at most two, and only one
+  holds the cache's lock. Afterwards there are at most two areas, and only one
   if there is too little memory for two. set_size becomes the size of the cache,
   0 if there is none.
 

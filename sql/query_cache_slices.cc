@@ -7,8 +7,8 @@
 
   A thread cuts work that may take long into slices. In each slice it holds the
   cache's lock for about SLICE (the reclaiming thread: RECLAIM_SLICE). Then it
-  pauses, so that other threads get the lock. Without the pause they would not,
-  because they have to wake up first.
+  pauses, so that other threads get the lock. Without the pause this thread
+  would take the lock again before a woken waiter runs.
 
   The reclaiming thread (reclaim_loop()) frees dead results. A thread that
   releases the lock and leaves dead results wakes it (want_reclaim()). Without
@@ -31,7 +31,7 @@
   of 0.5 ms and 0.37 ms with these.
 */
 static constexpr ulonglong RECLAIM_SLICE= 100000;
-/* A pause takes as long as the slice took and this time on top of it */
+/* A pause is as long as the slice was, plus this time */
 static constexpr ulonglong PAUSE= 200000;
 static constexpr ulonglong LONGEST_PAUSE= 50000000;
 /* Interval at which FLUSH QUERY CACHE looks for another one. Microseconds */
@@ -46,8 +46,8 @@ PSI_stage_info stage_waiting_to_maintain_query_cache=
 
 
 /**
-  Take the cache's lock for maintenance, in any thread, and whether or not the
-  cache is enabled.
+  Take the cache's lock for maintenance. The thread may have no THD, and the
+  cache need not be enabled.
 */
 
 void Query_cache::lock_slice(THD *thd)
@@ -85,7 +85,7 @@ bool Query_cache::next_slice(THD *thd)
 }
 
 
-/** Whether a slice ends after its step number 'step', counted from 1. */
+/** Whether a slice ends after step number 'step'; the first one is 1. */
 
 bool query_cache_slice_is_over(uint step, ulonglong deadline)
 {

@@ -2,18 +2,18 @@
 
 /**
   @file
-  What acl_load() reads into memory, as one object. sql_acl.cc includes this file once.
+  The accounts and grants that acl_load() reads into memory, as one object, Acl_data.
+  sql_acl.cc includes this file once.
 
-  FLUSH PRIVILEGES reads the tables into an object of its own, without any lock on those
-  in use, and swaps both. So who logs in meanwhile waits for the swap, and not for the
-  tables to be read. The thread that reads has acl_beside set: its acl_users and the other
-  names below are those of its own object.
+  FLUSH PRIVILEGES reads the tables into an object of its own, without a lock on the one
+  in use, and then swaps the two. So a connection that logs in meanwhile waits only for
+  the swap. The thread that reads has set acl_beside to its own object: in this thread
+  acl_users and the other names below mean the members of that object.
 
-  acl_cache->lock protects the object that all use, acl_shared. acl_beside's is private to
-  its thread until the swap. The thread holds the locks of the tables until after it, so
-  no statement changes an account between what was read and the swap. reload_lock makes
-  one FLUSH PRIVILEGES wait for another. The order of locks: the tables, reload_lock,
-  acl_cache->lock.
+  acl_cache->lock protects acl_shared, the object that all other threads use. The thread
+  holds the locks of the tables until after the swap, so no statement changes an account
+  after the thread has read it and before the swap. reload_lock lets one thread at a time
+  reload. The order of locks: the tables, reload_lock, acl_cache->lock.
 */
 
 struct Acl_data
@@ -58,7 +58,7 @@ static inline Acl_data &acl_data()
 #define acl_public acl_data().public_role
 #define allow_all_hosts acl_data().allow_all
 
-/* What is beside needs no lock */
+/* The object in acl_beside is private to the thread: no lock is needed */
 #ifdef SAFE_MUTEX
 #undef mysql_mutex_assert_owner
 #define mysql_mutex_assert_owner(M) \

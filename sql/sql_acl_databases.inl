@@ -9,7 +9,7 @@
 /**
   Add the entries of acl_dbs that acl_db_find() considers for a user.
   The caller has locked acl_cache->lock.
-  @param[out] each_has_rights  acl_get() returns rights, whichever entry it takes
+  @param[out] each_has_rights  would acl_get() return rights with each of the entries?
 */
 static bool add_databases_of_user(const char *user, const char *host, const char *ip,
                                   Granted_databases *granted, bool *each_has_rights)

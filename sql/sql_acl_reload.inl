@@ -22,7 +22,7 @@ static void init_acl_data()
 }
 
 
-/** Free what acl_free() does, but for the cache and the plugins */
+/** Free what acl_free() frees, except the cache and the plugins */
 static void free_acl_data()
 {
   my_hash_free(&acl_roles);
@@ -48,17 +48,17 @@ static void swap_acl_data(Acl_data *a, Acl_data *b)
 
 
 /**
-  Read the tables, which the caller has opened and locked, and use what they say.
+  Read the tables, which the caller has opened and locked, and use the new data.
 
-  All others wait meanwhile in two cases:
+  In two cases the thread holds acl_cache->lock while it reads, so that all others wait:
 
-  1. The privileges are read for the first time, after --skip-grant-tables: nobody may
-     find them initialized but empty.
+  1. The server reads the privileges for the first time, after --skip-grant-tables: no
+     other thread may find them initialized but empty.
   2. A user has altered grant tables to a transactional engine. Then the locks of the
-     tables let other statements change rows while this reads them, so acl_cache->lock
-     has to come first, as it does there.
+     tables let other statements change rows while this thread reads them. Those
+     statements acquire acl_cache->lock first, so this thread does, too.
 
-  @return true on an error; what was in use stays in use then
+  @return true on an error; then the data in use stays in use
 */
 static bool reload_acl_data(THD *thd, const Grant_tables &tables)
 {
@@ -91,7 +91,7 @@ static bool reload_acl_data(THD *thd, const Grant_tables &tables)
     mysql_mutex_unlock(&acl_cache->lock);
   pthread_mutex_unlock(&reload_lock);
 
-  /* The old data, or what could not be read as a whole; nobody has pointers into it */
+  /* The old data, or incomplete new data; no other thread has pointers into it */
   acl_beside= beside;
   free_acl_data();
   acl_beside= nullptr;

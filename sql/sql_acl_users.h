@@ -3,8 +3,8 @@
 /**
   @file
   acl_users has pointers to accounts, not the accounts themselves; see
-  sql_acl_users.inl. sql_acl.cc includes this file once. From there on its
-  dynamic_element() follows the pointers where the type says that it is about accounts.
+  sql_acl_users.inl. sql_acl.cc includes this file once. In the code after that,
+  dynamic_element() with the type ACL_USER* follows the pointer.
 */
 
 template <typename Pointer>

@@ -2,13 +2,13 @@
 
 /**
   @file
-  The accounts in memory, so that a statement that changes one costs no more the more
-  accounts there are. sql_acl.cc includes this file.
+  The accounts in memory. The cost of changing one does not grow with the number of
+  accounts. sql_acl.cc includes this file.
 
   acl_users has pointers to the accounts, in the order of acl_user_compare(): by name,
-  and the most specific host first. An account stays where it is on acl_memroot until
-  FLUSH PRIVILEGES or the end. So roles may point to it (ACL_ROLE::parent_grantee) while
-  others come and go, and a new one finds its place by binary search.
+  and the most specific host first. An account itself stays where it is on acl_memroot
+  until FLUSH PRIVILEGES or shutdown. So roles may point to it (ACL_ROLE::parent_grantee)
+  while other accounts come and go, and binary search finds the place of a new account.
 
   acl_cache->lock protects all of this.
 */
@@ -114,7 +114,7 @@ static void insert_new_user(const ACL_USER &user)
 }
 
 
-/** Remove an account, and that roles are granted to it */
+/** Remove an account, and the grants of roles to it */
 static void drop_acl_user(size_t i)
 {
   mysql_mutex_assert_owner(&acl_cache->lock);
@@ -170,7 +170,7 @@ static void insert_acl_db(ACL_DB &acl_db)
 
 
 /**
-  Where in acl_users and acl_dbs the entries of a user are: all are next to each other.
+  Find the entries of a user in acl_users or acl_dbs, which are next to each other.
 
   @param by_users  acl_users, or else acl_dbs
   @param[in,out] end  the number of elements; becomes the position behind the last one

@@ -12,9 +12,9 @@
   The life of a TABLE
   -------------------
   A TABLE is in the all_tables list of its share's element from tc_add_table()
-  until it is closed. It is in the used half if it has a user (TABLE::in_use).
-  It is in the free half, with in_use == NULL, if it is in a slot of the share.
-  in_use and the slot change together, under the slot's lock.
+  until a thread closes it. It is used if it has a user (TABLE::in_use). It is
+  free, with in_use == NULL, if it is in a slot of the share. in_use and the
+  slot change together, under the slot's lock.
 
   A thread writes all_tables only when it opens or closes a TABLE, never when it
   acquires or releases one. The deadlock detector walks all_tables without a
@@ -27,9 +27,9 @@
   2. A TABLE that a thread releases afterwards keeps its user and is closed
      (Table_cache_core::release()).
   3. A TABLE that is evicted gets the evicting thread as its user when it leaves
-     the free half. That thread outlives the TABLE, since it waits for the
-     detector before it unlinks the TABLE. At shutdown the thread has no THD, and
-     nobody waits for a flush.
+     its slot. That thread outlives the TABLE, since it waits for the detector
+     before it unlinks the TABLE. At shutdown the thread has no THD, but then no
+     thread waits for a flush.
 
   A thread holds no mutex while it closes TABLEs.
 */
@@ -86,9 +86,9 @@ void tc_close_tables(Table_list *list)
 
 
 /**
-  Make sure that no deadlock detector walks all_tables.
+  Wait until no deadlock detector walks all_tables.
 
-  While the caller keeps LOCK_table_share from then on, none can begin to.
+  None can begin to walk it while the caller goes on to hold LOCK_table_share.
 */
 
 void tc_wait_for_detectors(TDC_element *element)
@@ -119,7 +119,7 @@ static void remove_table(TABLE *table, bool evicted)
 /**
   Take all free TABLEs from a share.
 
-  The caller holds LOCK_table_share. The TABLEs leave the free half and
+  The caller holds LOCK_table_share. The TABLEs leave their slots and
   all_tables. The caller closes them when it has unlocked.
 */
 
@@ -155,9 +155,9 @@ static size_t close_evicted(THD *thd __attribute__((unused)), TABLE *table)
   Close the TABLEs that were released longest ago, while the limit is exceeded.
 
   @param limit  says which TABLEs may stay: see Table_cache_core
-  @param bytes  how many bytes to free, at most about
-  @return how many bytes it has freed; 0 if there was nothing to do, or no TABLE
-          is free
+  @param bytes  stop when so many bytes are free
+  @return how many bytes it has freed; 0 if the limit is not exceeded, or no
+          TABLE is free
 */
 
 template <class Limit>
@@ -175,7 +175,7 @@ static size_t evict_bytes(THD *thd, const Limit &limit, size_t bytes)
 }
 
 
-/** All bytes, and nothing else: TABLEs go, whatever their part. */
+/** Only the bytes count: evict even if TABLEs have less than their PART. */
 
 struct Bytes_limit
 {
@@ -226,16 +226,16 @@ void tc_purge()
 
 
 /**
-  @@table_open_cache has been set: evict until the new limit is kept, or no
-  TABLE is free.
+  A statement has set @@table_open_cache: evict until the cache is within the
+  new limit, or no TABLE is free. At shutdown there is no THD.
 
   Other threads evict one TABLE for each that they open, or that they release
-  after this found it used. So only the statement that sets the new limit pays
-  for it. At shutdown there is no THD.
+  after this function found it used. So only the statement that sets the new
+  limit pays for it.
 
-  Threads that open tables need the mutex of the order as well, so this takes
-  several TABLEs each time that it has got it. A thread that flushes one of them
-  waits until they are closed.
+  Threads that open tables compete for the mutex of the order, so this function
+  takes several TABLEs each time that it gets the mutex. A thread that flushes
+  one of them waits until all of these are closed.
 */
 
 void tc_trim()
@@ -259,8 +259,8 @@ void tc_trim()
 
   No thread can acquire or evict the TABLE before the caller releases it.
 
-  With LOCK_table_share held, this adds the TABLE to all_tables. Then, with no
-  lock held, it evicts another TABLE if there are too many now, and makes room if
+  While locked (LOCK_table_share): add the TABLE to all_tables. While unlocked:
+  evict another TABLE if there are too many now, and make room if
   table_cache_memory is exceeded.
 */
 
@@ -293,13 +293,14 @@ void tc_add_table(THD *thd, TABLE *table, bool scan)
 /**
   Acquire a free TABLE.
 
-  @param element  is protected against removal
-  @param scan     TC_SCAN: if the TABLE was the first to be evicted, let it be
-                  that again when it is released. TC_SCAN_AND_HOLD: do so, too,
-                  but see tc_scan_leaves_last(). TC_NO_USE: this is no use of
-                  the table, and changes nothing that the cache knows of it
+  @param element  the caller makes sure that it is not removed
+  @param scan     TC_SCAN: if the TABLE was EVICT_FIRST, the release makes it
+                  that again. TC_SCAN_AND_HOLD: likewise, and see
+                  tc_scan_leaves_last(). TC_NO_USE: the release leaves the
+                  TABLE's place in the order, and its share's counters, as they
+                  were
 
-  @return NULL if no TABLE is free, or the last one is left
+  @return NULL if no TABLE is free, or the caller leaves the last one to others
 */
 
 TABLE *tc_acquire_table(THD *thd, TDC_element *element, Tc_scan scan)
@@ -327,10 +328,10 @@ TABLE *tc_acquire_table(THD *thd, TDC_element *element, Tc_scan scan)
 
 
 /**
-  The caller has opened this TABLE for users who are still to come, such as
-  those of before a restart. Until one of them has used it, the server evicts it
-  before any TABLE that somebody has used, and before those that were opened
-  ahead earlier. TC_share_info::ever_used does not count it as used.
+  Mark a TABLE that the caller has opened for later users, such as those from
+  before a restart. Until a statement has used it, the server evicts it before
+  all used TABLEs but those of scans, and before those that were opened ahead
+  earlier. TC_share_info::ever_used does not count it as used.
 */
 
 void tc_opened_ahead(TABLE *table)
@@ -344,11 +345,11 @@ void tc_opened_ahead(TABLE *table)
 /**
   Release a TABLE that the caller uses.
 
-  1. If the TABLE cannot be used again, or its share has been flushed, this
-     closes it.
+  1. If the TABLE cannot be used again, or its share has been flushed, the
+     function closes it.
   2. Otherwise the TABLE is free, and other threads may acquire or evict it
-     before this returns. This evicts one TABLE if the limit is exceeded, and
-     makes room if the TABLE has grown.
+     before the function returns. It evicts one TABLE if the limit is exceeded,
+     and makes room if the TABLE has grown.
 
   The thread holds no lock while it closes or evicts a TABLE.
 */
@@ -399,11 +400,11 @@ void tc_release_table(TABLE *table)
 
 
 /**
-  Get what the table cache knows of a share.
+  Get the state and the counters of a share.
 
-  @pre The caller holds LOCK_table_share. The function locks nothing, so a query
-  that reads all shares disturbs nobody. While a share is in use, its counters
-  may be of different moments.
+  @pre The caller holds LOCK_table_share. The function locks no slot, so a query
+  that reads all shares disturbs no other statement. While a share is in use,
+  its counters may be of different moments.
 */
 
 void tc_get_share_info(TDC_element *element, TC_share_info *info)
@@ -479,7 +480,7 @@ void tc_init_part(TDC_element *element)
 }
 
 
-/** Free what belongs to it. */
+/** Free the slots of an element whose memory goes. */
 
 void tc_deinit_part(TDC_element *element)
 {
@@ -487,7 +488,7 @@ void tc_deinit_part(TDC_element *element)
 }
 
 
-/** Reset it: an element without TABLEs starts a new life. Its slots remain. */
+/** Reset the counters of an element that gets another share. Its slots stay. */
 
 void tc_reset_part(TDC_element *element)
 {
@@ -521,8 +522,8 @@ int show_tc_active_instances(THD *, SHOW_VAR *var, void *buff,
 
 
 /*
-  There is no room for these in STATUS_VAR: it is a part of THD, whose layout
-  engines and plugins know. So they are global.
+  These counters are global, not per session: STATUS_VAR has no room for them.
+  It is a part of THD, whose layout engines and plugins know.
 */
 
 static int show_tc_counter(SHOW_VAR *var, void *buff, ulonglong value)

@@ -15,24 +15,24 @@
 /**
   A TABLE_SHARE's place in the table definition cache.
 
-  The table cache keeps the free half of all_tables in memory that begins where
-  the element ends.
+  The table cache keeps the lists of the share's free TABLEs in memory that
+  begins where the element ends.
 */
 
 struct TDC_element
 {
   /**
-    Database and name, each with its end: in short_key, or in memory of their own
-    if they do not fit. Constant while a thread can find the element.
+    Database and name, each with its final 0: in short_key, or in memory of
+    their own if they do not fit. Constant while a thread can find the element.
   */
   const uchar *m_key;
   uint m_key_length;
-  /** Most names have less than a fifth of the length that they may have. */
+  /** Most names have less than a fifth of the length that MariaDB allows. */
   uchar short_key[60];
   /**
-    No TABLE of this share may be cached any more, and the share goes when its
-    last reference goes. Written under LOCK_table_share; the thread that sets it
-    also purges the free TABLEs.
+    True: the cache keeps no TABLE of this share any more, and the share goes
+    with its last reference. Written under LOCK_table_share; the thread that
+    sets it also purges the free TABLEs.
   */
   Atomic_relaxed<bool> flushed;
   /**
@@ -49,7 +49,7 @@ struct TDC_element
   /** NULL: being opened, or gone. Written under LOCK_table_share. */
   TABLE_SHARE *share;
 
-  /** Protects all that follows, except where something else is said. */
+  /** Protects the members below, unless their comments say otherwise. */
   mysql_mutex_t LOCK_table_share;
   /** Signalled when ref_count, all_tables_refs or m_flush_tickets go down. */
   mysql_cond_t COND_release;
@@ -79,9 +79,9 @@ struct TDC_element
   ulonglong scan_opens;
   /** TABLEs of this share that had to make room for others. */
   ulonglong evictions;
-  /** What root_bytes of a new share are; never changes while it is there. */
+  /** Bytes of the share without its statistics. Constant while it exists. */
   uint32 root_bytes;
-  /** What the share has added to Table_cache_memory::definitions. */
+  /** Bytes that the share has added to Table_cache_memory::definitions. */
   std::atomic<uint32> bytes;
 
   void wait_for_refs(uint my_refs);
@@ -95,7 +95,7 @@ struct TDC_element
 struct TC_share_info
 {
   uint open, in_use, free;
-  /** What its TABLEs take, and its definition; not InnoDB's. */
+  /** Bytes of its TABLEs, and of its definition without InnoDB's. */
   ulonglong table_bytes, definition_bytes;
   ulonglong hits, misses, scan_opens, evictions;
   /** False: only scans have released a TABLE of this share so far. */
@@ -132,14 +132,14 @@ int tdc_iterate(THD *thd, my_hash_walk_action action, void *argument,
 uint tc_records();
 void tc_purge();
 void tc_trim();
-/** Does a statement say of itself that it will not come back to a table? */
+/** Is a statement of a kind that does not come back to its tables? */
 enum Tc_scan
 {
   TC_NO_SCAN= 0,
   TC_SCAN,
-  /** Yes, and it keeps the TABLE while other statements may use the table. */
+  /** Yes, and it holds the TABLE while other statements may use the table. */
   TC_SCAN_AND_HOLD,
-  /** Not even that: a backup lets the engine flush the table. */
+  /** It does not even use the table: a backup lets the engine flush it. */
   TC_NO_USE
 };
 

@@ -2,8 +2,8 @@
 
 /**
   @file
-  A check of all that the table cache and the table definition cache say of
-  themselves, for debug builds.
+  Debug builds check that the lists, counters and flags of the table cache and
+  of the table definition cache agree.
 */
 
 #include "mariadb.h"
@@ -17,7 +17,7 @@
 struct Share_check
 {
   ulong open, free;
-  /** What TABLEs and shares say that they have added to the sums. */
+  /** Bytes that TABLEs and shares have added to the sums, as they note. */
   size_t table_bytes, share_bytes;
   const char *wrong;
 };
@@ -66,16 +66,18 @@ static my_bool check_share(void *arg, void *check_arg)
 
 
 /**
-  Walk through all structures of both caches, and verify what the comments of
-  this file and of table_cache_core.h say of them.
+  Walk through all structures of both caches, and verify them.
 
-  The server need not be at rest. Some facts hold only at rest: the number of
-  TABLEs of all shares is the count, their bytes and those of the shares are the
-  sums, and the limit is exceeded only if no TABLE is free. The function looks at
-  them again for some seconds: there is an error if one of them stays wrong while
-  nobody opens or closes a TABLE.
+  Other threads may use the caches meanwhile. Then some facts need not hold:
 
-  @return NULL, or what is wrong
+  1. The number of TABLEs of all shares is the count.
+  2. Their bytes, and those of the shares, are the sums.
+  3. The limit is exceeded only if no TABLE is free.
+
+  So the function looks at these again for some seconds. It reports an error if
+  one of them stays wrong while no thread opens or closes a TABLE.
+
+  @return NULL, or the error
 */
 
 static const char *tc_find_error(THD *thd)

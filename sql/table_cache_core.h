@@ -5,16 +5,16 @@
 /**
   @file
   The core of the table cache: free objects, the order of eviction, the count.
-  It knows objects and the shares that own them, and nothing else: no THD, no
-  engine, no file. table_cache.cc makes it a cache of TABLEs,
-  unittest/sql/table_cache-t.cc tests it by itself.
+  It knows only objects, and the shares that own them: no THD, no engine, no
+  file. table_cache.cc makes it a cache of TABLEs, and
+  unittest/sql/table_cache-t.cc tests it alone.
 
-  An object belongs to one share for life. From add() on it is counted, and it
-  is in one of two states:
+  An object belongs to one share for life. From add() on the cache counts it,
+  and it is in one of two states:
 
   - used: it has a user (TABLE::in_use);
-  - free: it has no user, and it is in a slot of its share: the list of the
-    share's free objects in one place (table_cache_slot.h).
+  - free: it has no user, and it is in a slot of its share. A slot is the list
+    of the share's free objects in one place (table_cache_slot.h).
 
            add()      -----> used -- release() --> free
                               ^ ^                  | | |
@@ -22,34 +22,41 @@
      to be closed:            '---- evict() ---------' '-- purge() --> none
      forget() or release()
 
-  A hit is one acquire() and one release(). Each locks one slot, as a rule the
-  same one, and writes to the slot and to the object, and to nothing that other
-  CPUs use. Hits leave the order of eviction alone.
+  A hit is one acquire() and one release(). Each locks one slot, usually the
+  same one. It writes to the slot and to the object, and to nothing that other
+  CPUs use. A hit does not change the order of eviction.
 
   The order of eviction has one mutex for the server. Only threads that open,
-  close or evict objects take it, and release() in rare cases. The objects that
-  are evicted before all others, and those that were opened ahead of their use,
-  are in lists of their own. All others that are free are in a queue
-  (table_cache_order.h), and so are used ones that were free when a thread last
-  looked for a victim. The place of an object in the queue is that of its last
-  release at the time when it was linked. A thread that looks for a victim meets
-  the objects in the order of the queue:
+  close or evict objects take it, and release() in rare cases. An object that is
+  in one of these three is linked:
 
-  1. An object that is used leaves the queue. Its next release() links it again.
-  2. An object that was released again since then gets its new place.
-  3. An object that is not due yet falls by a level of the queue.
-  4. Otherwise it is the object that was released longest ago on the whole
-     server: the victim.
+  - the list of objects that are evicted before all others;
+  - the list of objects that were opened ahead of their use, which come next;
+  - a queue of all other linked objects (table_cache_order.h).
 
-  Step 1 happens at most once for each release, step 2 too, and step 3 a few
+  A used object may be linked, too: a new one is, and one that was acquired
+  stays linked until a thread that looks for a victim meets it. An object's key
+  in the queue is the time of its last release before it was linked, or of add()
+  if it is new. Later releases change its stamp, not its key. A thread that
+  looks for a victim meets the objects in the order of their keys:
+
+  1. A used object leaves the queue. Its next release() links it again.
+  2. A free object that was released again after it was linked is inserted with
+     its stamp as the new key.
+  3. A free object found at a level of the queue above 0 is inserted again and
+     lands at a lower level.
+  4. Otherwise no free object of the server was released earlier: this one is
+     the victim.
+
+  Case 1 happens at most once for each release, case 2 too, and case 3 a few
   times for each object that is evicted. So the number of steps of an eviction
   is constant on average. After a long time with hits only, the first eviction
-  would meet all objects. So it stops after ENOUGH steps, and takes the object
-  that was released longest ago of those that it has met. With fewer steps, the
-  order is exact.
+  would meet all objects. So after ENOUGH steps it takes the free object met so
+  far that was released longest ago. If it has met none, it goes on to the first
+  free one. With fewer steps, the order is exact.
 
-  The caller closes an object after the object has left the count, the order and
-  its slot, and holds no lock then.
+  A thread closes an object after the object has left the count, the order and
+  its slot. It holds no lock then.
 
   Locks: order_mutex, then the lock of one slot. The owner's mutex of a share
   comes before these.
@@ -74,13 +81,14 @@
                                valid while the object is free
     A::user(Object*)           the user, NULL if the object is free
     A::set_user(Object*, User*)
-    A::uncounted(Object*)      the object is counted no more
+    A::uncounted(Object*)      the cache does not count the object any more
     A::cpu()                   see Table_cache_machine
     A::locked()                a slot has been locked; tests count these
 
-  A limit has allows(count): may so many objects stay? It may change at any
-  moment. A mark is an object that converts to bool. A stamp is the time of a
-  release, a number that grows with time, or OLDEST or EVICT_FIRST.
+  A limit has allows(count): may the cache keep so many objects? The answer may
+  change at any moment. A mark is an object that converts to bool. A stamp is a
+  number: the time of a release, which grows with time, or OLDEST or
+  EVICT_FIRST.
 */
 
 template <class A> class Table_cache_core
@@ -101,7 +109,7 @@ public:
 private:
   /** Steps after which a thread takes the oldest object that it has met. */
   static constexpr uint ENOUGH= 1024;
-  /** Values of Table_cache_state::linked. LINKED: in "ahead" or in "used". */
+  /** Values of Table_cache_state::linked. LINKED: in "ahead" or "used". */
   static constexpr uchar LINKED= 1, LINKED_FIRST= 2;
 
   /** Read by everybody, written by init(). */
@@ -110,19 +118,19 @@ private:
 
   /** Protects the lists, the links of the order in the objects, and the count. */
   alignas(2 * CPU_LEVEL1_DCACHE_LINESIZE) mysql_mutex_t order_mutex;
-  /** Objects to be evicted before all others. Front: released longest ago. */
+  /** Objects to evict before all others. Front: released longest ago. */
   I_P_List<Object, typename A::Order_links, I_P_List_null_counter,
            I_P_List_fast_push_back<Object> > first;
-  /** Those that come next: opened ahead of their use. Front: released last. */
+  /** Then these: opened ahead of their use. Front: released last. */
   I_P_List<Object, typename A::Order_links> ahead;
-  /** All others. */
+  /** All other linked objects, used or free. */
   Table_cache_order<Object, typename A::Order_links> used;
-  /** Number of objects, used and free. Any thread reads these two. */
+  /** Number of objects, used and free. Any thread reads this and the next. */
   std::atomic<ulong> count;
   /** Number of objects evicted. */
   std::atomic<ulonglong> evicted;
 
-  /** Objects that threads took from the places of other CPUs than their own. */
+  /** Number of hits in the place of another shard than the thread's own. */
   alignas(2 * CPU_LEVEL1_DCACHE_LINESIZE) std::atomic<ulonglong> remote;
 
 
@@ -150,7 +158,7 @@ private:
       const uint seen= place.load(std::memory_order_relaxed);
       Slot *slot= A::share(object)->slot(seen);
       lock(slot);
-      /* The place may have come back to this one, under another lock. */
+      /* Acquire: the object may have been in another place meanwhile. */
       if (likely(seen == place.load(std::memory_order_acquire)))
         return slot;
       slot->lock.unlock();
@@ -168,14 +176,14 @@ private:
     {
       Slot *slot= share->slot(before);
       lock(slot);
-      /* What this thread wrote with the old lock is visible with the new one. */
+      /* Release: lock_slot_of() then sees the writes under the old lock. */
       place.store((uchar) own, std::memory_order_release);
       slot->lock.unlock();
     }
     return share->slot(own);
   }
 
-  /** Take an object out of its slot, which is locked, for this user. */
+  /** Take an object out of its locked slot, and give it this user. */
   static void take(Object *object, Slot *slot, User *user)
   {
     Table_cache_state &state= A::state(object);
@@ -187,7 +195,7 @@ private:
     A::set_user(object, user);
   }
 
-  /** Put an object into its slot, which is locked. */
+  /** Put an object into its locked slot, and take its user away. */
   static void put(Object *object, Slot *slot, ulonglong stamp)
   {
     Table_cache_state &state= A::state(object);
@@ -205,9 +213,10 @@ private:
   }
 
   /**
-    Get an object from a slot, which is locked, and unlock it. A thread in its own
-    place leaves the hint even if it takes the last object: as a rule that object
-    comes back.
+    Get an object from a locked slot, and unlock the slot. A thread that takes
+    the last object of its own place leaves the hint set. It usually releases
+    the object to the same place, so clearing the hint would write the word that
+    all CPUs read, twice per statement.
   */
   static Object *take_front(Share *share, Slot *slot, uint place, bool own,
                             User *user, uint uses)
@@ -226,8 +235,8 @@ private:
   }
 
   /**
-    Get an object from any place that has a hint. The thread goes round: the first
-    time it passes by slots that are locked, then it waits for them.
+    Get an object from any place that has a hint. In the first round the thread
+    skips slots that are locked. In the next rounds it waits for them.
   */
   ATTRIBUTE_NOINLINE
   Object *acquire_anywhere(Share *share, uint own, User *user, uint uses)
@@ -257,7 +266,10 @@ private:
     }
   }
 
-  /** Link an object in the order. Needs order_mutex, and a user or its slot. */
+  /**
+    Link an object in the order. The caller holds order_mutex. It also is the
+    object's user, or holds the lock of the object's slot.
+  */
   void link(Object *object, ulonglong stamp)
   {
     mysql_mutex_assert_owner(&order_mutex);
@@ -281,7 +293,7 @@ private:
     A::state(object).linked= 0;
   }
 
-  /** An object leaves the cache; its user, or purge(), will close it. */
+  /** An object leaves the count and the order, and will be closed. */
   void uncount(Object *object)
   {
     unlink(object);
@@ -294,7 +306,7 @@ private:
   /** Find the object to evict; see the @file comment. NULL if none is free. */
   Object *take_victim(User *user)
   {
-    /* Of those met, the one that was released longest ago; is in the order. */
+    /* The free object met so far that was released longest ago. Linked. */
     Object *oldest= NULL;
     ulonglong oldest_stamp= 0;
     for (uint met= 0;; met++)
@@ -336,12 +348,11 @@ private:
   /**
     Evict one object if the limit is exceeded.
 
-    After the last thread that exceeded the limit has called this,
-
-        the limit allows what there is, or no object is free,
-
-    because if it finds none, then all objects have left the order, and
-    release_slowly(), which brings them back, calls this.
+    Each add() evicts at most one object. When all have returned, the count is
+    within the limit or no object is free: if a thread finds no victim, it has
+    unlinked every object, so each next release takes release_slowly(), which
+    calls this again. After the limit was lowered, evict() calls this
+    repeatedly.
   */
   template <class Limit> Object *evict_over(const Limit &limit, User *user)
   {
@@ -417,8 +428,8 @@ public:
   { return remote.load(std::memory_order_relaxed); }
 
   /**
-    Call f(Slot &) for each slot of a share. The caller does not hold its lock:
-    f may read the counters only, unless it locks the slot.
+    Call f(Slot &) for each slot of a share. The slot is not locked, so f may
+    only read its counters, unless f locks it.
   */
   template <class F> void each_slot(Share *share, F f) const
   {
@@ -434,7 +445,7 @@ public:
     Add a new object, which has a user.
 
     @param now        time
-    @param limit      what may be cached; may change meanwhile
+    @param limit      how many objects may stay; may change meanwhile
     @param[out] room  was there room for the object?
     @return another object, which the caller has to close, or NULL
   */
@@ -473,8 +484,8 @@ public:
 
     @param uses  1; 0: it does not count as a hit
     @pre The memory of the share cannot go away.
-    @return NULL if at one moment during the call the share had none: when all
-            hints were clear
+    @return NULL if all hints were clear at one moment during the call, so the
+            share had no free object then
   */
   Object *acquire(Share *share, User *user, uint uses= 1)
   {
@@ -491,13 +502,13 @@ public:
     return acquire_anywhere(share, own, user, uses);
   }
 
-  /** Had the object been EVICT_FIRST, before the caller acquired it? */
+  /** Was the stamp EVICT_FIRST when the caller acquired the object? */
   static bool was_evict_first(Object *object)
   { return A::stamp(object) == EVICT_FIRST; }
 
   /**
-    Is there an object that was released as EVICT_FIRST? Then that one goes next,
-    if nobody uses it.
+    Is an object linked that was released with the stamp EVICT_FIRST? If it is
+    free, it is the next victim.
   */
   bool has_evict_first()
   {
@@ -510,20 +521,23 @@ public:
   /**
     Give back an object, which the caller uses.
 
-    @param stamp    the time: it is evicted when it is the one that was released
-                    longest ago. EVICT_FIRST: before all others. OLDEST: then, in
-                    the reverse order of release, since users of objects that
-                    are opened ahead come for the first ones first. Or the stamp
-                    that the object had when the caller acquired it: as before,
-                    for the caller did not use it
-    @param flushed  mark of the share. Whoever sets it calls purge() then. Either
-                    purge() finds the object, or release() sees the mark, for
-                    purge() locks each slot after the mark was set
+    @param stamp    decides when the object is evicted:
+                    - the time: when it is the one released longest ago;
+                    - EVICT_FIRST: before all others;
+                    - OLDEST: after those, the last released first: tables are
+                      opened ahead in the order in which they will be needed;
+                    - the stamp that the object had when the caller acquired it:
+                      as before, because the caller did not use it
+    @param flushed  mark of the share. The thread that sets it calls purge()
+                    afterwards. purge() locks each slot after the mark was set,
+                    so either purge() finds the object, or release() sees the
+                    mark
     @param limit    as for add()
 
-    @return an object that the caller has to close, or NULL. It is the one given
-            back if the share is flushed, and evicted otherwise. Another thread
-            may have acquired or evicted the one given back
+    @return an object that the caller has to close, or NULL. If the share is
+            flushed, that is the object given back. Otherwise it is one that
+            this call has evicted, and other threads may use or close the one
+            given back by now
   */
   template <class Mark, class Limit>
   Object *release(Object *object, ulonglong stamp, const Mark &flushed,
@@ -531,7 +545,10 @@ public:
   {
     Slot *slot= own_slot(object);
     lock(slot);
-    /* Where the object is linked, if it is, is not after its stamp. */
+    /*
+      No relinking needed: the key under which the object is queued may be older
+      than its stamp, never newer.
+    */
     if (likely(A::state(object).linked && !flushed) &&
         (likely(stamp > EVICT_FIRST) || stamp == A::stamp(object)))
     {
@@ -566,12 +583,12 @@ public:
   /**
     Remove all free objects of a share.
 
-    @param[out] out  where to put them. They have no user
+    @param[out] out  gets the objects. They have no user
   */
   void purge(Share *share, Free_list *out)
   {
     uint place= 0;
-    /* add() makes slots with this mutex, so nobody releases to unseen ones. */
+    /* add() makes slots under this mutex, so the loop misses none. */
     mysql_mutex_lock(&order_mutex);
     each_slot(share, [&](Slot &slot) {
       lock(&slot);

@@ -106,10 +106,13 @@ struct Table_cache_machine
 
 
 /**
-  The time of a release, without reading a clock: the start of the statement, or
-  a time that is at most RESOLUTION before the start of the newest statement
-  that has released an object. So what a long statement releases is as new as
-  what others release at that time. All times are in the same unit.
+  The time of a release, without reading a clock. It is the later one of two
+  times, in the same unit:
+
+  1. the start of the statement;
+  2. a time at most RESOLUTION before the start of the newest statement that has
+     released an object. So an object that a long statement releases counts as
+     new, like the objects that other statements release at that time.
 */
 
 class Table_cache_clock

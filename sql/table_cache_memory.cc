@@ -18,15 +18,15 @@
 ulonglong table_cache_memory;
 Table_cache_memory tc_memory;
 
-/** What malloc() adds to a piece of memory, on average: 8 bytes, and rounding. */
+/** Bytes that malloc() adds on average: 8, and what it rounds up. */
 static constexpr size_t MALLOC_BYTES= 16;
-/** What my_malloc() adds. */
+/** Bytes that my_malloc() adds, malloc()'s included. */
 static constexpr size_t MY_MALLOC_BYTES= 24 + MALLOC_BYTES;
 
 
-/* ------------------------------------------------------ what objects take */
+/* ------------------------------------------------- the bytes of objects */
 
-/** Bytes of the blocks of a root, with what my_malloc() and malloc() add. */
+/** Bytes of the blocks of a root, with those that my_malloc() adds. */
 
 static size_t root_bytes(const MEM_ROOT *root)
 {
@@ -65,7 +65,7 @@ static size_t engine_bytes(const TABLE *table)
 }
 
 
-/** What a TABLE takes now: the constant part, and what can grow. */
+/** Bytes of a TABLE now: the constant part, and the parts that can grow. */
 
 static uint32 bytes_now(TABLE *table)
 {
@@ -80,9 +80,9 @@ static uint32 bytes_now(TABLE *table)
   Allocate a TABLE for tc_add_table(), with a Table_cache_weight behind it.
 
   Most engines allocate with my_malloc(), which counts the bytes of each
-  connection. So the difference of that count is what the TABLE takes in
-  addition to what bytes_now() looks up. The bytes that belong to a connection
-  (MY_THREAD_SPECIFIC) are counted elsewhere.
+  connection. tc_weigh_new() takes the growth of that count for the bytes of the
+  TABLE that bytes_now() does not look up. my_malloc() counts the bytes that
+  belong to a connection (MY_THREAD_SPECIFIC) elsewhere.
 */
 
 TABLE *tc_alloc_table(THD *thd)
@@ -102,8 +102,8 @@ TABLE *tc_alloc_table(THD *thd)
 
 
 /**
-  The TABLE has been opened: find out what it takes. The caller uses it, and adds
-  it to the table cache now.
+  Find out how many bytes a TABLE takes that the caller has just opened. The
+  caller adds it to the table cache next.
 */
 
 void tc_weigh_new(THD *thd, TABLE *table)
@@ -112,7 +112,7 @@ void tc_weigh_new(THD *thd, TABLE *table)
   const int64 allocated= (int64) thd->status_var.global_memory_used -
                          weight->allocated_before;
   const int64 others= allocated - (int64) root_bytes(&table->mem_root);
-  /* Another table may have left the cache, or an engine, meanwhile. */
+  /* Opening it may have freed the memory of another table. */
   const int64 least= sizeof(TABLE) + sizeof(Table_cache_weight);
   weight->constant= (uint32) MY_MIN(MY_MAX(others, least) +
                                     (int64) (2 * MY_MALLOC_BYTES), UINT_MAX32);
@@ -123,16 +123,16 @@ void tc_weigh_new(THD *thd, TABLE *table)
 
 
 /**
-  Find out again what a TABLE takes, and its share.
+  Find out again how many bytes a TABLE and its share take.
 
   @pre The caller uses the TABLE, and its handler is open.
-  @return what the TABLE takes
+  @return the bytes of the TABLE
 */
 
 size_t tc_weigh_again(TABLE *table)
 {
   const uint32 bytes= bytes_now(table);
-  /* Unsigned: if it takes less now, the sum wraps round to what it should be. */
+  /* Unsigned: if the TABLE takes less now, the addition wraps round. */
   tc_memory.tables.fetch_add((size_t) bytes -
                              Table_cache_instance::weight(table),
                              std::memory_order_relaxed);
@@ -143,10 +143,10 @@ size_t tc_weigh_again(TABLE *table)
 
 
 /**
-  An engine has allocated memory that a TABLE keeps after the statement: look it
-  up when the TABLE is released.
+  An engine has allocated memory that a TABLE keeps after the statement: let the
+  release of the TABLE find out how many bytes it takes.
 
-  @pre The caller uses the TABLE. It may be one that is not in the cache.
+  @pre The caller uses the TABLE. It may be a TABLE that is not in the cache.
 */
 
 void tc_table_has_grown(TABLE *table)
@@ -156,10 +156,11 @@ void tc_table_has_grown(TABLE *table)
 
 
 /**
-  Find out what a share takes.
+  Find out how many bytes a share takes.
 
-  @param new_share  the share has just been read, and no other thread knows it.
-                    Otherwise the caller has a reference to it
+  @param new_share  true: the caller has just read the share, and no other
+                    thread knows it. False: the caller has a reference to the
+                    share
 */
 
 void tdc_weigh_share(TDC_element *element, TABLE_SHARE *share, bool new_share)
@@ -184,7 +185,7 @@ void tdc_weigh_share(TDC_element *element, TABLE_SHARE *share, bool new_share)
 }
 
 
-/** A share goes. @return what it has taken */
+/** Subtract the bytes of a share that goes. @return how many */
 
 size_t tdc_forget_weight(TDC_element *element)
 {
@@ -206,7 +207,7 @@ size_t Table_cache_memory::excess() const
 /**
   Make room: see table_cache_memory.h.
 
-  @param bytes            how many bytes to free, at most about
+  @param bytes            stop when so many bytes are free
   @param may_lock_engine  may this acquire dict_sys.latch? Not while the caller
                           closes a table, which InnoDB may do with locks held
 
@@ -247,10 +248,10 @@ size_t tc_make_room(THD *thd, size_t bytes, bool may_lock_engine)
 
 
 /**
-  @@table_cache_memory has been set: free the bytes by which the new limit is
-  exceeded now, as far as there are any that could go. What other threads open
-  meanwhile is theirs to make room for, so this ends however low the limit is.
-  A thread that is killed leaves the rest to them, too.
+  A statement has set @@table_cache_memory: free the bytes by which the new
+  limit is exceeded now, as far as objects can go. Other threads make room for
+  what they open meanwhile, so this ends even if the limit is very low. A thread
+  that is killed leaves the rest to them, too.
 */
 
 void tc_keep_memory_limit()

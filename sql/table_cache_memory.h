@@ -4,51 +4,55 @@
 
 /**
   @file
-  table_cache_memory: a limit, in bytes, of what open tables and known
-  definitions take together. table_cache_memory.cc has the functions.
+  table_cache_memory: a limit, in bytes, for open tables and cached definitions
+  together. table_cache_memory.cc has the functions.
 
-  What is counted, in three sums:
+  Three sums count the bytes:
 
-  1. tables: each TABLE with its mem_root, its handler, and what the handler has
-     allocated. A TABLE's bytes are added when it is opened, and subtracted when
-     the core of the table cache counts it no more (table_cache_core.h).
+  1. tables: each TABLE with its mem_root, its handler, and the memory that the
+     handler has allocated. A thread adds a TABLE's bytes when it opens the
+     TABLE, and subtracts them when the core of the table cache
+     (table_cache_core.h) stops counting the TABLE.
   2. definitions: each TABLE_SHARE with its mem_root, its engine-independent
      statistics and its TDC_element.
   3. innodb: each dict_table_t with its indexes (dict0memory.cc).
 
-  An object notes what it has added to its sum, and takes that back when it
-  goes. So a sum is always that of the notes, and 0 when nothing is cached. What
-  the objects really take is looked up when
+  Each object notes how many bytes it has added to its sum, and subtracts as
+  many when it goes. So a sum is always the sum of the notes, and 0 when nothing
+  is cached. A thread measures an object anew in these cases:
 
-  - a TABLE, a share or a dict_table_t is added,
-  - its user releases a TABLE for the first time: the first statement allocates
-    most of what a TABLE gets later,
-  - an engine says that a TABLE in use has grown (tc_table_has_grown()),
-  - InnoDB adds or drops an index, or loads foreign keys.
+  1. It adds a TABLE, a share or a dict_table_t.
+  2. It releases a TABLE for the first time: the first statement allocates most
+     of the memory that a TABLE gets later.
+  3. It releases a TABLE of which an engine said that it has grown
+     (tc_table_has_grown()).
+  4. InnoDB adds or drops an index, or loads foreign keys.
 
-  So a hit pays nothing: it reads and writes neither a note nor a sum. It tests
-  the flags of its TABLE, as it did before there were bytes.
+  So a hit neither reads nor writes a note or a sum. It tests the flags of its
+  TABLE, which it does for scans anyway.
 
   The sums are atomic and need no lock: only threads that open or close TABLEs
   or definitions write them. A thread may see a sum that is a moment old.
 
-  Who makes room, and in which order
-  ----------------------------------
-  A thread that has added something, and finds the limit exceeded, frees others:
-  tc_make_room(). It frees at most BUDGET times the bytes of what it has added,
-  so that its work is bounded by that of opening it, and the excess vanishes with
-  time whoever caused it. It frees what it costs least to get back:
+  Making room
+  -----------
+  A thread that has added an object, and finds the limit exceeded, frees other
+  objects: tc_make_room(). It frees at most BUDGET times the bytes that it has
+  added. So its work is bounded by that of opening the object, and several such
+  threads remove an excess that another one has caused. It begins with the
+  objects that are cheapest to get back:
 
   1. TABLEs, in their order of eviction, while TABLEs take more than a PART of
      the limit;
   2. unused shares, in the order of tdc_purge(), while shares take more than a
      PART of it;
   3. InnoDB's definitions that no handler uses;
-  4. if that frees nothing: shares and TABLEs, whatever their part.
+  4. if that frees nothing: shares and TABLEs, even if they have less than their
+     PART.
 
-  A TABLE is cheap to open while its definitions are known, so TABLEs go first;
-  but they do not vanish while definitions that nobody uses remain. Only TABLEs
-  in use, and the definitions that belong to them, may exceed the limit.
+  A TABLE is cheap to open while its definitions are cached, so TABLEs go first.
+  The PART keeps some of them as long as there are unused definitions. Only
+  TABLEs in use, and the definitions that belong to them, may exceed the limit.
 */
 
 #include "my_global.h"
@@ -62,13 +66,13 @@ struct Table_cache_memory
 {
   /** Bytes that each kind may take before it must make room for other kinds. */
   static constexpr uint PART= 4;
-  /** How many times the bytes that it has added a thread frees, at most. */
+  /** A thread frees at most so many times the bytes that it has added. */
   static constexpr uint BUDGET= 4;
 
   /** The sums. Only threads that open or close something write these. */
   std::atomic<size_t> tables, definitions, innodb;
 
-  /** InnoDB sets these when it starts, before any thread opens a table. */
+  /* InnoDB sets these two when it starts, before any thread opens a table. */
   /** Bytes that an InnoDB handler has allocated, but its own. */
   size_t (*innodb_handler)(const handler *);
   /** Free some definitions that no handler uses. @return how many bytes */
@@ -78,7 +82,7 @@ struct Table_cache_memory
   size_t limit() const;
   /** By how much the limit is exceeded. */
   size_t excess() const;
-  /** What all three take. */
+  /** The bytes of all three kinds. */
   size_t sum() const
   {
     return tables.load(std::memory_order_relaxed) +

@@ -6,14 +6,14 @@
   @file
   A queue of objects in the order of their keys, for the order of eviction.
 
-  The key of an object is the time of its last use. A new key is as a rule later
+  The key of an object is the time of its last use. A new key is usually later
   than all others, and the caller always takes the least one. So a radix heap
   will do: it is cheaper than a tree, and an object leaves it in O(1).
 
-  A key is a number of digits of six bits. "least" is not more than any key in
-  the queue. The highest digit in which a key differs from "least" is the key's
-  level. The level and the key's digit there name the list of the object. An
-  example with decimal digits, and least = 5213:
+  A key is read in base 64, as digits of six bits. No key in the queue is less
+  than "least". The highest digit in which a key differs from "least" is the
+  key's level. The level and the key's digit there name the list of the object.
+  An example with decimal digits, and least = 5213:
 
       keys 5213 to 5219  level 0, lists 3 to 9, one for each key
       keys 5220 to 5299  level 1, lists 2 to 9, one for each ten
@@ -24,12 +24,13 @@
   2. In each level, the lists below the digit of "least" are empty.
 
   Suppose that the first list that is not empty is the one of level 2 with the
-  keys from 5400 to 5499. next() sets "least" to 5400, and returns the objects of
-  this list one by one. The caller inserts each of them again, and it falls to
-  level 1 or 0. An object falls at most once for each level: a key that is T
-  ticks later than "least" when its object is inserted costs log64(T) steps,
-  which is four for a minute in microseconds. An object that is used again while
-  it waits does not pay for that: the caller inserts it with its new key.
+  keys from 5400 to 5499. next() sets "least" to 5400, and returns the objects
+  of this list one by one. The caller inserts each of them again, and it lands
+  at level 1 or 0. This happens to an object at most once for each level: a key
+  that is T ticks later than "least" when its object is inserted costs log64(T)
+  steps, which is four for a minute in microseconds. An object that is used
+  again while it waits skips the other steps: the caller inserts it with its new
+  key.
 
   The lists have no order within themselves. Objects whose keys are equal leave
   the queue in any order.
@@ -68,7 +69,10 @@ public:
     filled[at]|= 1ULL << digit(key, at);
   }
 
-  /** Remove an object from the queue, or from another list of its links. O(1) */
+  /**
+    Remove an object from the queue, or from any other list that uses the same
+    link members; I_P_List::remove() does not need the head. O(1)
+  */
   static void remove(Object *object) { List().remove(object); }
 
   /**
@@ -99,7 +103,7 @@ public:
   }
 
   /**
-    Is there no object with a lesser key than this one?
+    Has no object in the queue a key that is less than this one?
 
     @pre next() has returned an object that had this key
   */

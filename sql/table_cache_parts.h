@@ -4,11 +4,12 @@
 
 /**
   @file
-  The functions that the table cache (table_cache*.cc) and the table definition
-  cache (table_def_cache.cc) have for each other; but tc_opened_ahead() is for
-  plugins that open tables ahead of their use. Each TDC_element has
-  tc_part_size() bytes behind it, which belong to the table cache: the free half
-  of the share's TABLEs.
+  The functions by which the table cache (table_cache*.cc) and the table
+  definition cache (table_def_cache.cc) call each other. tc_opened_ahead() is
+  for plugins that open tables ahead of their use.
+
+  tc_part_size() bytes after each TDC_element belong to the table cache: the
+  free half of the share's TABLEs (table_cache_slot.h).
 */
 
 #include "sql_plist.h"

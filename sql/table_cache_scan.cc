@@ -2,15 +2,15 @@
 
 /**
   @file
-  Scans: statements that say of themselves that they will not come back to their
-  tables. Only tc_is_scan() knows which these are.
+  A scan is a statement of a kind that does not come back to its tables, such as
+  a dump or a check. Only tc_is_scan() knows which kinds these are.
 
-  1. A scan opens a TABLE: the TABLE is the first to be evicted when the scan
-     releases it, and stays that while only scans use it.
-  2. A scan finds an ordinary TABLE in the cache: the TABLE stays ordinary.
-  3. Only scans have used a table (TDC_element::only_scanned): its definition is
-     evicted before those of other tables, too, and so is InnoDB's definition of
-     it (dict0evict.cc).
+  1. If a scan opens a TABLE, the server evicts that TABLE before others after
+     the scan has released it, as long as only scans use it.
+  2. If a scan finds an ordinary TABLE in the cache, the TABLE stays ordinary.
+  3. If only scans have used a table (TDC_element::only_scanned), the server
+     evicts its definition, and InnoDB's (dict0evict.cc), before those of other
+     tables.
   4. LOCK TABLES is a scan as long as only scans use the tables that it has
      locked. So mariadb-dump, which locks a database before it reads it, is a
      scan. LOCK TABLES holds its tables for long. If its lock is not exclusive,
@@ -25,13 +25,13 @@
 #include "table_cache_tables.h"
 
 /**
-  Does the statement say of itself that it will not come back to this table?
+  Is the statement of a kind that does not come back to this table?
 
-  Then the server evicts first the tables that the statement opens: a user who
-  dumps or checks all tables, or reads the schema, does not disturb the users
-  who work with some of them. The server opens a view's tables for the same
-  purpose as the view, and the children of a MERGE table for the same purpose as
-  the MERGE table.
+  The server evicts the tables that such a statement opens before others. So a
+  user who dumps or checks all tables, or reads the schema, does not disturb the
+  users who work with some of them. The server opens a view's tables for the
+  same purpose as the view, and the children of a MERGE table for the same
+  purpose as the MERGE table.
 */
 
 Tc_scan tc_is_scan(THD *thd, const TABLE_LIST *tl)
@@ -105,8 +105,8 @@ static bool few_descriptors_left()
   Must a scan that will hold its TABLE for long leave the last free one alone?
 
   Yes, if there is room to open another one, or if that evicts a TABLE that a
-  scan has opened, and if descriptors are not scarce: LOCK TABLES must not fail
-  for a courtesy.
+  scan has opened, and if descriptors are not scarce. LOCK TABLES must not fail
+  because it is considerate.
 */
 
 bool tc_scan_leaves_last(TDC_element *element)
@@ -120,9 +120,9 @@ bool tc_scan_leaves_last(TDC_element *element)
 /**
   A statement under LOCK TABLES uses a TABLE that is locked.
 
-  A TABLE that LOCK TABLES has opened becomes an ordinary one with the first
-  statement that uses it and is no scan. Functions and triggers lock the tables
-  that they use, and are part of the statement around them.
+  The first statement that uses a TABLE of LOCK TABLES and is no scan makes it
+  an ordinary TABLE. Functions and triggers lock the tables that they use, and
+  are part of the statement around them.
 */
 
 void tc_use_locked_table(THD *thd, TABLE *table, const TABLE_LIST *tl)

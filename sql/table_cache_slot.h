@@ -4,14 +4,15 @@
 
 /**
   @file
-  The free half of a share: one list of free objects for each place.
+  The free objects of a share (its free half), one list (slot) for each place. A
+  place is 0, the home, or 1 + the number of a shard. A shard is a group of
+  CPUs.
 
-  A share has a place 0, its home, and a place for each shard of CPUs. A share
-  that has one object keeps it at home: CPUs that use it in turn share three
-  cache lines, those of the home, of the object and of its user. A share that has
-  several objects keeps each where a thread has released it, so each CPU writes
-  to cache lines of its own. A share that has never had two objects has memory
-  for its home only.
+  1. A share that has one object keeps it at home. CPUs that use it in turn
+     share three cache lines: those of the home, of the object and of its user.
+  2. A share that has several objects keeps each in the place of the CPU that
+     released it, so each CPU writes to cache lines of its own.
+  3. A share that has never had two objects has memory for its home only.
 */
 
 #include "my_global.h"
@@ -24,11 +25,11 @@
 #include <thread>
 
 /**
-  A lock for some ten instructions, in the cache line of what it protects.
+  A spin lock, held for about ten instructions. A mysql_mutex_t does not fit in
+  the cache line of the data it protects.
 
-  If the holder loses its CPU, a waiting thread spins, then lets other threads
-  run, and then sleeps, so that even a thread with real-time priority does not
-  keep the holder from its CPU.
+  The holder may lose its CPU. So a waiting thread spins, then yields, and then
+  sleeps: even one with real-time priority lets the holder run in the end.
 */
 
 class Table_cache_lock
@@ -68,12 +69,12 @@ public:
 
 
 /**
-  What the cache notes in an object. TABLE::instance has room for it.
+  The cache's notes about an object. TABLE::instance has room for them.
 
-  A thread that holds the lock of the object's slot, which "place" names, reads
-  and writes all but the flags. Only the object's user changes its place, while
-  it holds the lock of the old one. So a thread that reads the place, locks its
-  slot and finds the place unchanged knows the object's state.
+  "place" names the object's slot. A thread that holds the lock of that slot may
+  read and write all members but the flags. Only the object's user changes the
+  place, while it holds the lock of the old slot. So a thread that reads the
+  place, locks its slot and finds the place unchanged may rely on the rest.
 */
 
 struct Table_cache_state
@@ -82,10 +83,10 @@ struct Table_cache_state
   /** Is the object in the list of its slot? */
   bool free;
   /**
-    In which lists of the order of eviction the object is; 0: in none. Only a
-    thread that holds the mutex of the order writes this. It also holds the
-    slot's lock, or the object is not free and the thread is its user, or has
-    taken it.
+    0: in no list of the order of eviction; Table_cache_core::LINKED: in "ahead"
+    or the queue; LINKED_FIRST: in "first". Only a thread that holds the mutex
+    of the order writes this. It also holds the slot's lock, or is the object's
+    user.
   */
   uchar linked;
   /** Belongs to the object's user, not to the core. Needs no lock. */
@@ -105,8 +106,9 @@ template <class Object, class Links> struct Table_cache_slot
   /** Needs the lock. Front: released last. */
   Free_list free;
   /**
-    Objects acquired here in this life of the share, and the time of the last
-    release, 0 if there was none. Written with the lock; any thread reads them.
+    Number of hits in this place since the share was opened, and the time of the
+    last release to it, 0 if there was none. Written with the lock; any thread
+    reads them.
   */
   std::atomic<ulonglong> hits, last_release;
 
@@ -167,7 +169,10 @@ struct alignas(CPU_LEVEL1_DCACHE_LINESIZE) Table_cache_share
       hints.fetch_and(~bit(place), std::memory_order_release);
   }
 
-  /** Make the slots of n places. If out of memory, the share has its home. */
+  /**
+    Make the slots of n places. If out of memory, the share keeps using only its
+    home; the next add() tries again.
+  */
   void make_slots(uint n)
   {
     if (void *memory= aligned_malloc(n * sizeof(Lone_slot),

@@ -16,8 +16,8 @@
   - insert_values, of a free TABLE: the stamp. TABLE::init() sets it to NULL
     whenever a statement starts to use the TABLE.
 
-  Only what a hit does not use is elsewhere: a Table_cache_weight is behind each
-  TABLE (tc_alloc_table()).
+  A hit does not use the Table_cache_weight, which follows each TABLE in memory
+  (tc_alloc_table()).
 */
 
 #include "table.h"
@@ -30,7 +30,7 @@
 /** A share's free TABLEs. */
 typedef Table_cache_share<TABLE, TABLE_share> TABLE_cache_share;
 
-/** Behind each element are tc_part_size() bytes for it, see TDC_element. */
+/** A share's free TABLEs, in the tc_part_size() bytes after its element. */
 static inline TABLE_cache_share *free_half(TDC_element *element)
 {
   return reinterpret_cast<TABLE_cache_share*>
@@ -39,20 +39,20 @@ static inline TABLE_cache_share *free_half(TDC_element *element)
 }
 
 
-/** What a TABLE takes. Written by its user, or the thread that closes it. */
+/** The bytes of a TABLE. Its user, or the thread that closes it, writes. */
 
 struct Table_cache_weight
 {
-  /** Of the connection, when it began to open the TABLE. */
+  /** Bytes of the connection when it began to open the TABLE. */
   int64 allocated_before;
-  /** What does not change while the TABLE is open. */
+  /** Bytes that do not change while the TABLE is open. */
   uint32 constant;
-  /** What has been added to the sum. Any thread reads it. */
+  /** Bytes added to Table_cache_memory::tables. Any thread reads this. */
   std::atomic<uint32> bytes;
 };
 
 
-/** TABLEs, as the core sees them. TABLE knows this struct as a friend. */
+/** TABLEs, as the core sees them. This struct is a friend of TABLE. */
 
 struct Table_cache_instance: public Table_cache_machine
 {
@@ -67,10 +67,12 @@ struct Table_cache_instance: public Table_cache_machine
   };
 
   /**
-    Flags in the state of a used TABLE. SCAN: release it as EVICT_FIRST.
-    SCAN_OPENED, with SCAN: the user has opened it, and it is not counted in
-    scan_opens yet. AHEAD: release it as OLDEST. NO_USE: release it with the
-    stamp that it had. WEIGH: find out what it takes.
+    Flags in the state of a used TABLE: what its user does at the release.
+    SCAN         use the stamp EVICT_FIRST
+    SCAN_OPENED  (with SCAN) add 1 to scan_opens: this user has opened the TABLE
+    AHEAD        use the stamp OLDEST
+    NO_USE       use the stamp that the TABLE had before
+    WEIGH        find out how many bytes the TABLE takes
   */
   static constexpr uchar SCAN= 1, SCAN_OPENED= 2, AHEAD= 4, NO_USE= 8,
                          WEIGH= 16;

@@ -2,17 +2,17 @@
 
 /**
   @file
-  The table cache remembers of a share that its table has no triggers.
+  The table cache remembers in a share that its table has no triggers.
 
   The server asks the file system for a file with triggers once in the life of a
-  share, not for each TABLE: the answer, as a rule 'no', was 4 % of the cost of
-  opening one. The answer may become wrong in two ways:
+  share, not for each TABLE. The answer is usually 'no', and asking was 4 % of
+  the cost of opening a TABLE. The answer may become wrong in two ways:
 
   1. A statement makes such a file. It has an exclusive metadata lock, and
      removes the share.
-  2. A user puts such a file there by hand. As ever, that user has to FLUSH
-     TABLES, for TABLEs that are open already. An answer from before a FLUSH
-     TABLES is not kept: either tc_load_triggers() sees that FLUSH TABLES has
+  2. A user puts such a file there by hand. As in MariaDB, that user has to
+     FLUSH TABLES, because TABLEs may be open. An answer from before a FLUSH
+     TABLES does not stay: either tc_load_triggers() sees that FLUSH TABLES has
      begun, or FLUSH TABLES finds the answer and clears it.
 */
 
@@ -44,7 +44,7 @@ void tc_forget_no_triggers(TDC_element *element)
 /**
   Load the triggers of a table into a TABLE that has just been opened.
 
-  While it holds LOCK_table_share, this only notes the answer.
+  While locked (LOCK_table_share): only note the answer.
 
   @return true if that failed (reported)
 */

@@ -17,26 +17,30 @@
   2. Used. Each TABLE holds a reference, and so does each thread that needs the
      share for a moment. The share stays while there is a reference.
   3. Unused. When the last reference goes, the element joins unused_shares at
-     the end. It stays there when the share is used again, and only notes that.
-     So a miss of the table cache takes no process-wide mutex then, neither to
-     get the share nor to give it back. A share that was flushed is not kept.
+     the end. If the share is used again, the element stays in the list and
+     used_again is set. So acquiring and releasing a listed share does not lock
+     LOCK_unused_shares, while the cache is within its limit. A share that was
+     flushed is not kept.
   4. Unused, and only scans have used it (see tc_is_scan()). The element joins
      scanned_shares instead.
   5. Freed. While there are more shares than table_definition_cache, tdc_purge()
      frees shares from the front of scanned_shares, and then from the front of
-     unused_shares. It works like the hand of a clock: it takes shares in use
-     out of their list. It sends those in unused_shares that were used again to
-     the end, once. If another statement than a scan has used a share in
-     scanned_shares meanwhile, the hand moves it to unused_shares.
+     unused_shares. It works like the hand of a clock:
+     - It takes a share that is in use out of its list.
+     - It sends a share in unused_shares that was used again to the end, once.
+     - It moves a share in scanned_shares that another statement than a scan
+       has used to unused_shares.
   6. Gone. tdc_delete_share() first detaches the share from its element
      (element->share= NULL), so no thread gets it any more. Then it wakes the
-     threads that wait for that. Then the element leaves the hash.
+     threads that wait for the share to go, and removes the element from the
+     hash.
 
   Locks, in the order in which they may be taken:
 
     LOCK_unused_shares                  unused_shares, scanned_shares, links
     TDC_element::LOCK_table_share       see TDC_element
-    LOCK_table_cache                    the order of eviction, the count
+    LOCK_table_cache                    the order of eviction, the count; it is
+                                        order_mutex in table_cache_core.h
     lock of a slot                      see table_cache_slot.h
 */
 
@@ -65,8 +69,8 @@ static mysql_mutex_t LOCK_unused_shares;
 
 /**
   Elements whose ref_count has come down to 0, and some that are used again.
-  Front: the next one at which tdc_purge() looks. It looks at scanned_shares
-  first. An element is in one of the two lists at the most.
+  Front: the next one that tdc_purge() examines. It begins with scanned_shares.
+  An element is in at most one of the two lists.
 */
 typedef I_P_List<TDC_element,
                  I_P_List_adapter<TDC_element, &TDC_element::next,
@@ -92,8 +96,8 @@ static PSI_cond_info tdc_conds[]=
 /* ------------------------------------------------------------- the hash */
 
 /**
-  Get the caller's pins for tdc_hash: those of its connection, which it keeps,
-  or some for the moment.
+  Get pins for tdc_hash: those of the caller's connection, which keeps them, or,
+  if the caller has no THD, some for the lifetime of this object.
 */
 
 class Pins
@@ -132,7 +136,11 @@ struct New_key
 {
   const char *str;
   size_t length;
-  uchar *memory;                /* For it, if it is long; the element takes it */
+  /*
+    Buffer for a key longer than short_key, else NULL. The element becomes its
+    owner.
+  */
+  uchar *memory;
 
   /** Out of memory: reported. */
   bool init(const char *key, size_t key_length)
@@ -155,7 +163,7 @@ static void free_long_key(TDC_element *element)
 }
 
 
-/** Assert that nothing of its last life is left in an element. */
+/** Assert that an element keeps nothing of the share that it had before. */
 
 static void assert_clean(TDC_element *element __attribute__((unused)))
 {
@@ -173,9 +181,10 @@ static void assert_clean(TDC_element *element __attribute__((unused)))
 
 
 /**
-  The share's reference to its default row, if it shares that. It is behind what
-  the table cache has behind the element. Only the thread that reads or deletes
-  the share uses it.
+  Pointer to the copy of the default row that this share uses together with
+  other shares; NULL if it has its own. It is stored after the table cache's
+  part, which follows the TDC_element. Only the thread that reads or deletes the
+  share uses it.
 */
 
 Default_row *&default_row_of(TDC_element *element)
@@ -222,8 +231,8 @@ static void element_destructor(uchar *memory)
 
 
 /**
-  Begin a new life of an element, under a new key. No thread can have pinned the
-  element, so nobody reads the old key.
+  Prepare an element for another share, with a new key. No thread can have
+  pinned the element, so no thread reads the old key.
 */
 
 static void element_initializer(LF_HASH *, void *dst, const void *src)
@@ -252,7 +261,7 @@ static const uchar *element_key(const void *arg, size_t *length, my_bool)
 
 /* ------------------------------------------------------------ the shares */
 
-/** Number of elements, the shares of which are cached or being opened. */
+/** Number of elements: shares that are cached or being opened. */
 
 ulong tdc_records()
 {
@@ -274,7 +283,7 @@ static size_t tdc_delete_share(TDC_element *element)
   DBUG_ENTER("tdc_delete_share");
   mysql_mutex_assert_owner(&element->LOCK_table_share);
 
-  /* Nobody finds it from now on. */
+  /* From now on no thread gets the share. */
   TABLE_SHARE *share= element->share;
   DBUG_ASSERT(share);
   element->share= NULL;
@@ -298,7 +307,10 @@ static size_t tdc_delete_share(TDC_element *element)
   Pins pins(current_thd);
   DBUG_ASSERT(pins);
   assert_clean(element);
-  /* The element may have a new life while lf_hash_delete() still compares. */
+  /*
+    lf_hash_delete() may compare the key after another thread has reused the
+    element. Pass a copy.
+  */
   uchar key[MAX_DBKEY_LENGTH];
   const uint key_length= element->m_key_length;
   DBUG_ASSERT(key_length <= sizeof(key));
@@ -348,12 +360,12 @@ static void tdc_link_unused(TDC_element *element)
 /**
   Free a share that nobody uses.
 
-  @param[in,out] steps  how many shares that are in use or were used again the
-                        function may pass by. NULL: it passes by all that are in
-                        use, and none that was used again.
+  @param[in,out] steps  how many shares the function may skip because they are
+                        in use or were used again. NULL: it skips all that are
+                        in use, and frees one even if it was used again.
 
-  @return how many bytes the share has taken; 0 if the function found none in so
-          many steps
+  @return how many bytes the share has taken; 0 if the function found none to
+          free within these steps
 */
 
 static size_t tdc_purge_one(uint *steps)
@@ -397,12 +409,13 @@ static size_t tdc_purge_one(uint *steps)
   @param all  true: all of them; false: some of those by which
               table_definition_cache is exceeded
 
-  A statement that has read a definition frees at most two others, and passes by
-  at most 32, so that it does not pay for a table_definition_cache that somebody
-  has lowered. The limit is kept after a number of such statements.
+  A statement that has read a definition frees at most two others, and skips at
+  most 32. So if an administrator has lowered table_definition_cache, no single
+  statement pays for that. The cache is within the limit after a number of such
+  statements.
 
-  It also frees some if shares have more than their part of table_cache_memory:
-  a statement that opens no TABLE, but a view, does nothing else for that limit.
+  The function also frees some shares if shares have more than their part of
+  table_cache_memory: a statement that opens only views makes room nowhere else.
 */
 
 void tdc_purge(bool all)
@@ -428,11 +441,10 @@ void tdc_purge(bool all)
 
 
 /**
-  Free unused shares, in the order of tdc_purge(), until they have given back so
-  many bytes, or the function has passed by 64 that are in use or were used
-  again.
+  Free unused shares, in the order of tdc_purge(), until that has freed so many
+  bytes, or the function has skipped 64 that are in use or were used again.
 
-  @return how many bytes they have taken
+  @return how many bytes it has freed
 */
 
 size_t tdc_evict_bytes(size_t bytes)
@@ -507,8 +519,8 @@ int tdc_share_is_cached(THD *thd, const char *db, const char *table_name)
 
 
 /**
-  Read a table's definition into an element that is in the hash already. It has
-  no share yet, which keeps other threads from using it.
+  Read a table's definition into an element that is in the hash already. Other
+  threads do not use the element, because it has no share yet.
 
   @return the share, with one reference; NULL if that failed (reported)
 */
@@ -557,7 +569,7 @@ static TABLE_SHARE *tdc_open_share(THD *thd, TABLE_LIST *tl, uint flags,
 
 /**
   Count a miss: a statement asks for a TABLE of this share, and gets none from
-  the cache. element is NULL if the share is not there either.
+  the cache. element is NULL if there is no share either.
 */
 
 static void count_miss(THD *thd, TDC_element *element)
@@ -651,7 +663,7 @@ TABLE_SHARE *tdc_acquire_share(THD *thd, TABLE_LIST *tl, uint flags,
     share= element->share;
     if (wants_table)
       count_miss(thd, share ? element : NULL);
-    /* We have locked the element, or look it up again: no need of a pin. */
+    /* The element is locked, or will be looked up again: the pin may go. */
     lf_hash_search_unpin((LF_PINS*) pins);
     if (!share)
     {
@@ -682,7 +694,7 @@ TABLE_SHARE *tdc_acquire_share(THD *thd, TABLE_LIST *tl, uint flags,
                       share, share->tdc->ref_count));
   if (flags & GTS_NOLOCK)
   {
-    /* The caller only asks whether there is a share. It may be gone now. */
+    /* The caller only asks whether there is a share, and needs no reference. */
     tdc_release_share(share);
     share= UNUSABLE_TABLE_SHARE;
   }
@@ -738,7 +750,7 @@ void tdc_release_share(TABLE_SHARE *share)
     tdc_link_unused(element);
   mysql_mutex_unlock(&element->LOCK_table_share);
   mysql_mutex_unlock(&LOCK_unused_shares);
-  /* Free a share that only scans have used in the place of ours. */
+  /* Instead of this share, free one that only scans have used. */
   if (over)
     tdc_purge(false);
   DBUG_VOID_RETURN;
@@ -794,7 +806,7 @@ void tdc_remove_table(THD *thd, const char *db, const char *table_name)
     mysql_mutex_unlock(&LOCK_unused_shares);
     DBUG_VOID_RETURN;
   }
-  /* No error for want of pins: the caller has a table open, and so has pins. */
+  /* Pins are not missing: the caller has opened a table, and keeps its pins. */
   DBUG_ASSERT(element != MY_ERRPTR);
 
   if (!element->ref_count)
@@ -853,9 +865,9 @@ int tdc_wait_for_old_version(THD *thd, const char *db, const char *table_name,
   threads from getting new references.
 
   Other threads may still be closing TABLEs that they evicted or flushed. Each
-  of them gives back its reference and signals COND_release when it is done.
-  TABLE_SHARE::wait_for_old_version(), which waits for TABLEs in use, would wait
-  for the caller's own, too.
+  gives back its reference and signals COND_release at the end.
+  TABLE_SHARE::wait_for_old_version() would also wait for the TABLEs that the
+  caller uses itself.
 */
 
 void TDC_element::wait_for_refs(uint my_refs)
@@ -898,8 +910,8 @@ void TDC_element::flush(THD *thd, bool mark_flushed)
 /**
   Close all free TABLEs of a share; see flush().
 
-  Most callers have an exclusive metadata lock. Without one (ALTER of an S3
-  table, and the error path of online ALTER in 11.8) other threads may go on to
+  Most callers have an exclusive metadata lock. ALTER of an S3 table, and the
+  error path of online ALTER in 11.8, have none. Then other threads may go on to
   use TABLEs of the share. When they release these, they find 'flushed' set, and
   close them.
 */
@@ -920,7 +932,7 @@ void TDC_element::flush_unused(bool mark_flushed)
 }
 
 
-/* ------------------------------------------------- all elements in turn */
+/* -------------------------------------------- visiting all elements */
 
 /** The elements that tdc_iterate() has visited already. */
 
@@ -1039,8 +1051,8 @@ bool tdc_init()
 /**
   The server begins to shut down: cache nothing from now on.
 
-  The plugins may still open tables while they go. The server closes these at
-  once, so they hold no references to the engines longer than necessary.
+  Plugins may still open tables while the server ends them. The server closes
+  these tables at once, so that they hold no reference to an engine for long.
 */
 
 void tdc_start_shutdown()
