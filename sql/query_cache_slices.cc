@@ -242,9 +242,9 @@ void Query_cache::start_reclaim_thread()
   mysql_mutex_lock(&structure_guard_mutex);
   if (m_cache_status == OK && !reclaim_thread_running)
   {
-    reclaim_stop= false; if (int error= mysql_thread_create(key_thread_reclaim,
-    &reclaim_thread, NULL,
-                                       reclaim_thread_start, NULL))
+    reclaim_stop= false;
+    if (int error= mysql_thread_create(key_thread_reclaim, &reclaim_thread,
+                                       NULL, reclaim_thread_start, NULL))
       sql_print_warning("Can't create query cache reclaim thread (errno: %d)",
                         error);
     else

@@ -73,7 +73,7 @@ struct Table_cache_memory
   std::atomic<size_t> tables, definitions, innodb;
 
   /* InnoDB sets these two when it starts, before any thread opens a table. */
-  /** Bytes that an InnoDB handler has allocated, but its own. */
+  /** Bytes that an InnoDB handler has allocated without my_malloc(). */
   size_t (*innodb_handler)(const handler *);
   /** Free some definitions that no handler uses. @return how many bytes */
   size_t (*innodb_evict)(size_t bytes);

@@ -1039,7 +1039,8 @@ bool tdc_init()
   mysql_mutex_init(key_LOCK_unused_shares, &LOCK_unused_shares,
                    MY_MUTEX_INIT_FAST);
   lf_hash_init(&tdc_hash, (uint) (sizeof(TDC_element) + tc_part_size() +
-                                  sizeof(Default_row*)), LF_HASH_UNIQUE, 0, 0, element_key, &my_charset_bin);
+                                  sizeof(Default_row*)),
+               LF_HASH_UNIQUE, 0, 0, element_key, &my_charset_bin);
   tdc_hash.alloc.constructor= element_constructor;
   tdc_hash.alloc.destructor= element_destructor;
   tdc_hash.initializer= element_initializer;

@@ -47,7 +47,7 @@ struct Collected
   MEM_ROOT root;                        /* holds the keys */
   DYNAMIC_ARRAY entries;
   ulonglong seconds_since_load;
-  /** For each table of the loaded dump: whether the walk has found it. */
+  /** One for each table of the loaded dump: has the walk found the table? */
   bool *found;
 };
 
@@ -94,13 +94,13 @@ static bool add_rest(Collected *all)
 /**
   Does the server connect to another one when it opens this table?
 
-  No flag of an engine tells that. The function returns true if
+  No flag of an engine says so. The function returns true if
 
   1. the table has a connection string (FEDERATED, FEDERATEDX, and some tables
      of CONNECT and SPIDER);
   2. its partitions may have one (all tables of SPIDER);
   3. the table is in storage that replicas share (S3, with its default
-  settings).
+     settings).
 
   A thread that opens a partitioned table sets the share's connection string to
   that of each partition in turn, without a lock. So for a partitioned table

@@ -12,12 +12,15 @@
   know from InnoDB's buffer pool: table_cache_dump_* and table_cache_load_*. The
   plugins share a daemon thread, which runs while one of them is installed.
 
-  Threads ------- Only the daemon thread writes and reads the file
-  (dump_write.cc), starts and joins the threads that load (dump_load.cc), and
-  owns the data of both. Users only leave a request. All these threads have a
-  THD. So the shutdown kills them before it closes any table, and waits for
-  them. When the daemon thread notices the shutdown, it writes the last dump,
-  which also has the tables that a load has not reached.
+  Threads
+  -------
+  1. Only the daemon thread writes and reads the file (dump_write.cc), starts
+     and joins the threads that load (dump_load.cc), and owns the data of both.
+     The connections of users only leave requests for it.
+  2. All these threads have a THD. So the shutdown kills them before it closes
+     any table, and waits for them.
+  3. When the daemon thread notices the shutdown, it writes the last dump, which
+     also has the tables that a load has not reached.
 
   If a load at startup ends the server, the next startup does not try it again:
   the file table_cache.loading exists while the load runs.
@@ -26,8 +29,8 @@
   -----
   1. A thread holds 'plugins_mutex' while it initializes or deinitializes one of
      the plugins, and so starts or stops the daemon thread. The server lets two
-     UNINSTALLs, or an INSTALL and an UNINSTALL, run at once if an UNINSTALL had
-     to wait until the plugin was unused. This mutex comes before all others.
+     UNINSTALLs, or an INSTALL and an UNINSTALL, run at once if an UNINSTALL has
+     to wait until the plugin is unused. This mutex comes before all others.
   2. 'mutex' protects the requests and the texts of the status variables. It is
      the innermost lock: a thread that holds it locks, opens and allocates
      nothing. A thread that takes it may hold LOCK_global_system_variables.
@@ -47,7 +50,10 @@ static mysql_cond_t cond;
 /* Protected by mutex */
 static uint requests;
 static bool stop;
-/* A load is about to begin or runs; its threads run; the load must end */
+/*
+  loading: a load is about to begin, or runs. load_runs: its threads run.
+  abort_load: it must end
+*/
 static bool loading, load_runs, abort_load;
 static char dump_text[256], load_text[256];
 
@@ -64,13 +70,15 @@ static pthread_t daemon_id;
 static std::atomic<bool> daemon_runs;
 
 /*
-  The daemon thread's. Others read the load with 'mutex', if load_runs is set
+  The daemon thread owns these. While load_runs is set, other threads may read
+  'load' under 'mutex'
 */
 static Dump dump;
 static Load load;
 
 static my_bool dump_at_shutdown, dump_now, load_at_startup, load_now,
-load_abort; static uint dump_interval, load_threads;
+               load_abort;
+static uint dump_interval, load_threads;
 
 
 /* ------------------------------------------------------------------ texts */
@@ -78,7 +86,8 @@ load_abort; static uint dump_interval, load_threads;
 /** Set the text of a status variable, and write it to the error log. */
 
 static void tell(char *text, bool to_log, bool is_error, const char *format,
-...) {
+                 ...)
+{
   char buff[sizeof(dump_text)];
   va_list args;
   va_start(args, format);
@@ -147,7 +156,8 @@ static void do_dump(THD *thd, const char *why, bool to_log)
     tell(dump_text, to_log, false, "dumped %lu tables to '%s'", tables,
          dump_file_name);
     /*
-      If a load has ended the server and left its file: that was another dump.
+      The file may be left from a load that has ended the server. That load read
+      the dump that this one has just replaced.
     */
     if (!load_runs)
       dump_remove_loading_file();

@@ -5,60 +5,67 @@
 Eviction of table definitions in slices
 
 The data dictionary cache may have more tables than table_definition_cache
-says, until the master task evicts those that no thread uses.  MariaDB does that
-in one go, with dict_sys.latch held exclusively: no thread opens a table
-meanwhile, for seconds if there are many.  Here the master task holds the latch
-for a slice of SLICE_US, or for one table if that takes longer, and then leaves
-it to other threads for as long.  If the limit is exceeded by twice or more, a
-slice is longer, up to MAX_LONGER times, and the pause is HAND_OVER_US: so long
-that a thread which waits for the latch, and is woken when the slice ends, gets it.
-It would not if the master task took it again at once, nanoseconds later.
+allows, until the master task evicts tables that no thread uses.  MariaDB's master
+task does that in one go, with dict_sys.latch held exclusively: no thread opens a
+table meanwhile, for seconds if there are many.
 
-Threads that prepare a table without the latch (dict0preload.cc) go on with the
-rows that they have read, for a slice does nothing but evict: it acquires the
-latch with lock_cache().
+Here the master task works in slices:
+
+- A run is one call of evict_table_LRU().  It has one or two turns.
+- A turn is one walk along dict_sys.table_LRU.  It has any number of slices.
+- In a slice the master task holds the latch for SLICE_US, or for one table if that
+  takes longer.  Then it pauses for as long.
+
+If the cache has at least twice as many tables as allowed, a slice is up to
+MAX_LONGER times as long and the pause is HAND_OVER_US.  The pause gives a woken
+waiter time to get the latch; without it the master task would take it again first.
+
+A slice only evicts: it acquires the latch with lock_cache().  So threads that
+prepare a table without the latch (dict0preload.cc) go on with the rows that they
+have read.
 
 How a slice finds its place
 ---------------------------
-dict_sys.table_LRU is never sorted: a thread adds a table at the head, the table
-stays where it is, and a thread removes it.  (With table_cache_memory, a table in
+No thread sorts dict_sys.table_LRU: a thread adds a table at the head, and the table
+keeps its place until a thread removes it.  (With table_cache_memory, a table in
 use may move to the head: see 5.)  Eviction goes from the tail to the
 head.  When a slice ends, it notes the next tables on its way (PLACES of them, by
 address and id).  The next slice goes on from the first of these that is still in
 the cache, in table_LRU.  The noted tables before it have left the list, so they
-need no visit, and every other table between is where it was: the run visits no
+need no visit, and every other table between keeps its place: the turn visits no
 table twice, and leaves none out.  Between slices another thread may have
 
-1. removed a noted table (DROP): the id is not found;
+1. removed a noted table (DROP): the slice does not find the id;
 2. moved it to table_non_LRU (prevent_eviction()): can_be_evicted is false;
-3. removed it and loaded it again: it is another object, or one that happens to
-   have the address of the former one.  The latter is near the head, as all
-   tables that were loaded since: this run ends early, and the next one starts
-   from the tail;
-4. removed all that were noted: then this run ends, too;
+3. removed it and loaded it again: it is another object.  If that object happens to
+   have the same address, it is near the head, as all tables that were loaded since:
+   this turn ends early, and the next one starts from the tail;
+4. removed all noted tables: then this turn ends, too;
 5. moved it to the head (dict_memory_evict()): as 3.
 
 The noted tables have no reference, so a thread can drop them.  The code that
 removes tables does nothing for this.
 
-Which tables go first
+The order of eviction
 ---------------------
-Those that only scans have used, such as a dump (tc_is_scan() in table_cache_scan.cc).
-In its first turn a run evicts only these (dict_table_t::used, set by
-ha_note_use.h), in its second turn all.  Tables that InnoDB itself uses, without a
-handler, count as used: those of the persistent statistics, and the auxiliary
-tables of a FULLTEXT INDEX.
+In its first turn a run evicts only tables that only scans have used, such as a dump
+(tc_is_scan() in table_cache_scan.cc).  dict_table_t::used, set by ha_note_use.h, is
+false for these.  In its second turn it evicts all.  Tables that InnoDB itself uses,
+without a handler, count as used: those of the persistent statistics, and the
+auxiliary tables of a FULLTEXT INDEX.
 
-When a run ends
----------------
-1. It has visited the tables that were in the list when it began (in its second
-   turn perhaps half of them).
-2. table_LRU is not longer than table_definition_cache.  The length is the
-   present one, so tables that other threads load meanwhile count.
-3. RUN_US have passed: the master task has the log to write every second.
-4. The server shuts down.
+The end of a run
+----------------
+A run ends if
 
-The tables that are left wait for the next run.
+1. its last turn has visited the tables that were in the list when the turn began (or
+   half of them, if the caller says so);
+2. table_LRU is not longer than table_definition_cache.  This is the present length,
+   so it includes tables that other threads load meanwhile;
+3. RUN_US have passed: the master task must write the log every second;
+4. the server shuts down.
+
+The next run evicts the rest.
 *******************************************************/
 
 #include "dict0dict.h"
@@ -80,15 +87,15 @@ bool dict_table_can_be_evicted(dict_table_t *table);
 namespace
 {
 
-/** How long a slice holds the latch, and the pause after it, in microseconds */
+/** Length of a slice, and of the pause after it, in microseconds */
 constexpr ulonglong SLICE_US= 200;
-/** How many times as long a slice may be if the limit is exceeded by far */
+/** A slice may be so many times as long if the limit is exceeded by far */
 constexpr ulint MAX_LONGER= 4;
 /** The pause after such a slice, in microseconds */
 constexpr ulonglong HAND_OVER_US= 50;
-/** How long one run may last, pauses included, in microseconds */
+/** Length of a run at most, pauses included, in microseconds */
 constexpr ulonglong RUN_US= 500000;
-/** How many tables ahead a slice notes */
+/** Number of tables ahead that a slice notes */
 constexpr size_t PLACES= 8;
 
 /** The place where a slice has ended */
@@ -148,8 +155,9 @@ void let_others(ulonglong us) noexcept
 
 } // namespace
 
-/** @return the number of tables that may stay in the cache: a word that SET
-GLOBAL changes without a lock; the next round takes the new one */
+/** @return the number of tables that may stay in the cache:
+@@table_definition_cache.  Read without a lock: a change takes effect in the next
+run. */
 ulint dict_max_definitions() noexcept
 {
   DBUG_EXECUTE_IF("dict_evict_few", return 10;);
@@ -183,7 +191,8 @@ ulint dict_sys_t::evict_table_LRU(bool half) noexcept
   for (bool used : {false, true})
   {
     ulint to_visit= UT_LIST_GET_LEN(table_LRU);
-    /* Tables that a scan has loaded are at the head.  To pass by costs little. */
+    /* Tables that a scan has loaded are at the head.  So the first turn walks the
+    whole list; skipping a table is cheap. */
     if (half && used)
       to_visit-= to_visit / 2;
 
@@ -202,8 +211,8 @@ ulint dict_sys_t::evict_table_LRU(bool half) noexcept
 
       const ulonglong now= microsecond_interval_timer();
       /* Threads that load tables queue for the latch like this one.  The more
-      the limit is exceeded, the longer is our turn, so that they do not outrun
-      us. */
+      the limit is exceeded, the longer is the slice, so that this thread evicts
+      faster than they load. */
       const ulint excess= UT_LIST_GET_LEN(table_LRU) / std::max(max_tables,
                                                                 ulint{1});
       if (now - slice_begin < SLICE_US * std::min(std::max(excess, ulint{1}),
@@ -221,7 +230,7 @@ ulint dict_sys_t::evict_table_LRU(bool half) noexcept
       let_others(excess < 2 ? SLICE_US : HAND_OVER_US);
       lock_cache(SRW_LOCK_CALL);
       slice_begin= microsecond_interval_timer();
-      /* Half of the time at most is for the first turn */
+      /* The first turn may take at most half of the time */
       table= used || now - begin < RUN_US / 2 ? place.find() : nullptr;
     }
   }

@@ -14,19 +14,20 @@ Here a few threads (innodb_read_io_threads, 8 at most) take slices of SYS_TABLES
 slice a thread
 
  1. keeps DDL out, and reads the rows (dict_rows_t::read_tables());
- 2. holds no latch, and opens the files and reads their first pages (fil0ibd.cc), those
-    that fil_system does not know;
- 3. keeps DDL out, and makes the tablespaces known to fil_system. If somebody has changed
-    the dictionary since 1, it reads the row once more: the file belongs to the same row,
-    as dict0preload.cc explains at its step 4.
+ 2. holds no latch, opens the files that fil_system does not know, and reads their first
+    pages (fil0ibd.cc);
+ 3. keeps DDL out, and makes the tablespaces known to fil_system. If a thread has changed
+    the dictionary since 1, it reads the row again: if the row is the same, the file
+    belongs to it, as dict0preload.cc explains.
 
-So such a thread stops nothing but DDL, while it reads rows. It does not load the
-definitions. Threads that load the table at the same time find the tablespace, or have
-created it; see fil_ibd_file::create_space(). No file of another table is closed
-to make room: if innodb_open_files are open, the tablespace is known, but its file closed.
+So such a thread stops only DDL, and only while it reads rows. It does not load the
+definitions. A thread that loads the table at the same time finds the tablespace, or has
+created it; see fil_ibd_file::create_space(). These threads close no file of another table
+to make room: if innodb_open_files are open, fil_system knows the tablespace, and its file
+is closed.
 
-A file with anything unusual about it is left to fil_ibd_open() under lock_cache(), one
-file at a time, which decides and reports as in MariaDB.
+If anything about a file is unusual, the thread calls fil_ibd_open() under lock_cache() for
+this file, which decides and reports as in MariaDB.
 */
 
 #include "dict0files.h"
@@ -67,7 +68,7 @@ bool dict_files_t::next(slice *s) noexcept
   if (more && may_start && !s->tables.empty())
   {
     may_start--;
-    /* Without another thread it takes longer */
+    /* If no thread can be started, the others do its work */
     try { threads.emplace_back(&dict_files_t::help, this); }
     catch (const std::system_error&) { may_start= 0; }
   }

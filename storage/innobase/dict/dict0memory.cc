@@ -2,21 +2,21 @@
 
 /**************************************************//**
 @file dict/dict0memory.cc
-What table definitions and handlers take, and eviction of definitions for
+The bytes of table definitions and handlers, and eviction of definitions for
 table_cache_memory (sql/table_cache_memory.h).
 
-What is counted of a dict_table_t in the cache: the heaps of the table, of its
-indexes and of its foreign keys, and what malloc() adds to each block of them.
-dict_table_t::noted_bytes is what the table has added to the sum.  Not counted:
-temporary tables; the tablespace (fil_space_t), which stays when the definition
-goes; and what is allocated for a moment.
+The bytes of a dict_table_t in the cache are those of the heaps of the table, of its
+indexes and of its foreign keys, plus the bytes that malloc() adds to each block.
+dict_table_t::noted_bytes is what the table has added to the sum.  The sum leaves
+out temporary tables; the tablespace (fil_space_t), which stays when the definition
+goes; and memory that a thread allocates only for a moment.
 
-A definition that no handler uses is evicted by the thread that exceeds the
-limit, dict_memory_evict().  Eviction to keep table_definition_cache remains the
-master task's (dict0evict.cc).  Both go from the tail of dict_sys.table_LRU.  But
-dict_memory_evict() moves the tables that it cannot evict to the head, so that
-no other thread has to pass by them soon: each call goes on where the former one
-has ended, and needs to remember nothing.
+A thread that exceeds the limit evicts definitions that no handler uses, by
+dict_memory_evict().  The master task still evicts definitions beyond
+table_definition_cache (dict0evict.cc).  Both go from the tail of
+dict_sys.table_LRU.  But dict_memory_evict() moves the tables that it cannot evict
+to the head, so that no other thread has to skip them soon.  So each call goes on
+where the former one has ended, and no call has to remember a place.
 *******************************************************/
 
 #include "ha_prototypes.h"
@@ -38,14 +38,14 @@ bool dict_table_can_be_evicted(dict_table_t *table);
 namespace
 {
 
-/** How long a slice holds the latch, if the first eviction does not take longer,
-and the pause after it, in microseconds: see dict0evict.cc */
+/** Length of a slice, if the first eviction does not take longer, and of the pause
+after it, in microseconds: see dict0evict.cc */
 constexpr ulonglong SLICE_US= 200, HAND_OVER_US= 50;
-/** How many tables a call visits at most */
+/** Number of tables that a call visits at most */
 constexpr ulint MAX_VISITS= 512;
-/** How many of them at the head of the list, where a scan leaves its tables */
+/** Number of these at the head of the list, where a scan leaves its tables */
 constexpr ulint MAX_AT_HEAD= 8;
-/** What malloc() adds to a piece of memory, on average: 8 bytes, and rounding */
+/** Bytes that malloc() adds on average: 8, and what it rounds up */
 constexpr size_t MALLOC_BYTES= 16;
 
 size_t heap_bytes(mem_heap_t *heap) noexcept
@@ -72,7 +72,7 @@ size_t handler_bytes(const handler *file) noexcept
 }
 
 /** Evict a table if no thread uses it.
-@return how many bytes it has taken, 0 if it is in use */
+@return how many bytes that has freed; 0 if the table is in use */
 size_t evict_one(dict_table_t *table) noexcept
 {
   if (table->get_ref_count() || !dict_table_can_be_evicted(table))
@@ -82,12 +82,12 @@ size_t evict_one(dict_table_t *table) noexcept
   return bytes;
 }
 
-/** Evict tables that no thread uses, for SLICE_US or until one table has been
-visited: first those that only scans have used and that are at the head of
-table_LRU, then from its tail.
-@param bytes   how many bytes to free, about
-@param visits  how many tables have been visited; this adds those that it visits
-@param freed   this adds how many bytes the evicted tables have taken
+/** Evict tables that no thread uses, for SLICE_US, but at least visit one table:
+first those that only scans have used and that are at the head of table_LRU, then
+from its tail.
+@param bytes   stop when so many bytes are free
+@param visits  number of visited tables; this adds those that it visits
+@param freed   this adds the bytes of the evicted tables
 @return whether it stopped only because its time was over */
 bool evict_slice(size_t bytes, ulint *visits, size_t *freed) noexcept
 {
@@ -128,8 +128,8 @@ bool evict_slice(size_t bytes, ulint *visits, size_t *freed) noexcept
 }
 
 /** Evict some tables that no thread uses.
-@param bytes  how many bytes to free, about
-@return how many bytes they have taken; 0 if there was none among MAX_VISITS */
+@param bytes  stop when so many bytes are free
+@return how many bytes that has freed; 0 if all visited tables were in use */
 size_t dict_memory_evict(size_t bytes) noexcept
 {
   size_t freed= 0;
@@ -142,7 +142,7 @@ size_t dict_memory_evict(size_t bytes) noexcept
     dict_sys.lock_cache(SRW_LOCK_CALL);
     goes_on= evict_slice(bytes, &visits, &freed);
     dict_sys.unlock_cache();
-    /* The caller will call again: let those that wait have the latch first */
+    /* The caller will call again: let waiting threads get the latch first */
     if (goes_on)
       std::this_thread::sleep_for(std::chrono::microseconds(HAND_OVER_US));
   }
@@ -170,7 +170,7 @@ void dict_memory_add(dict_table_t *table) noexcept
     return;
   ut_ad(dict_sys.locked());
   const size_t bytes= table_bytes(*table);
-  /* Unsigned: a lesser number makes the sum wrap round to what it should be */
+  /* Unsigned: if the table takes less now, the addition wraps round */
   tc_memory.innodb.fetch_add(bytes - table->noted_bytes,
                              std::memory_order_relaxed);
   table->noted_bytes= bytes;
@@ -195,7 +195,8 @@ void innobase_has_fetch_cache(const row_prebuilt_t *prebuilt) noexcept
     innobase_has_grown(prebuilt);
 }
 
-/** @return what the handler has allocated, but by my_malloc() for the TABLE */
+/** @return bytes that the handler has allocated without my_malloc(); tc_weigh_new()
+counts the others */
 size_t ha_innobase::memory_used() const
 {
   const row_prebuilt_t *p= m_prebuilt;

@@ -11,8 +11,11 @@ SYS_TABLES, SYS_COLUMNS, SYS_INDEXES, SYS_FIELDS and SYS_FOREIGN, opens the
 index. dict_load_table_one() does all of it while it holds dict_sys.latch
 exclusively, so every thread that looks up any table waits for that I/O.
 
-Here the thread does the same work in advance. A dict_preload_t holds the
-result, which dict_load_table_one() then only has to link into the cache.
+Here the thread does that work before it acquires the latch. A dict_preload_t
+holds the result, which dict_load_table_one() then only has to link into the cache.
+
+A thread holds dict_sys.latch exclusively in one of two ways: by dict_sys.lock() it
+may change the dictionary, by dict_sys.lock_cache() only the cache (dict0rows.h).
 
 Steps of a thread that wants table T, which dict_sys.find_table() did not find
 ==============================================================================
@@ -49,12 +52,13 @@ Steps of a thread that wants table T, which dict_sys.find_table() did not find
 Why the prepared definition is the one that dict_load_table_one() would have loaded
 ===================================================================================
 
-A thread changes what is read here (rows of the dictionary tables, names of tables,
-files) only between dict_sys.lock() and dict_sys.unlock(), which counts in changes();
+A thread changes rows of the dictionary tables, names of tables, and files only between
+dict_sys.lock() and dict_sys.unlock(), which counts in changes();
 dict_rows_t::may_change() checks that. If changes() is the same in steps 4 and 6, no
-thread was there in between. A thread that has dict_sys.latch by lock_cache() may add
-tables to the cache and remove them, and open tablespaces. So a thread that loads or
-evicts tables does not stop threads that read rows, and these stop nothing but DDL.
+thread has held dict_sys.lock() between these steps. A thread that holds dict_sys.latch
+by lock_cache() may add tables to the cache and remove them, and open tablespaces. So a
+thread that loads or evicts tables does not stop threads that read rows. Those stop only
+DDL.
 
 Step 5 reads without a latch only the type of one page, which lives as long as the
 .ibd file. Between 5 and 7 another thread may load T, write to it, and evict it. Only
@@ -67,11 +71,11 @@ two parts of a definition can change then:
 That is why step 7 reads both. Step 7 also reads a root page in the system tablespace,
 because DDL may have freed it.
 
-If changes() is another number in 6, the thread frees what it built, whatever the
-change was.
+If changes() is another number in 6, the thread frees the definitions that it built,
+whatever the change was.
 
-The file that was opened in 3 is the file of the fil_space_t that is created in 4,
-also after a change, because no thread can have put another file in its place:
+The thread creates the fil_space_t in 4 for the file that it opened in 3. This is right
+after a change, too, because no thread can have put another file in its place:
 
  1. DDL that replaces or renames the file opens the tablespace first, and the
     tablespace stays in fil_system until the file is deleted.
@@ -85,42 +89,47 @@ same row, the file belongs to that row.
 What another thread can see
 ===========================
 
-- After 1: that T is being loaded, in dict_preload_t::enter() only. This saves
-  work and I/O. Correctness does not depend on it: threads that hold
-  dict_sys.latch exclusively load T without looking at the slots.
-- After 4: a fil_space_t, created while SYS_TABLES had a row for it. T is not in the
-  cache, but its tablespace is in fil_system. The same remains when T is evicted, so
-  DROP TABLE, RENAME, TRUNCATE, DISCARD TABLESPACE, and shutdown know this state.
-  Another thread can be in fil_ibd_open() for the same file at that time: it has
-  dict_sys.latch by lock_cache(), and loads T because T has a FOREIGN KEY to its table,
-  but did not prepare T. Both create the fil_space_t by fil_ibd_file::create_space(),
-  which looks for it again.
-  Until the end of 5 the reference keeps the fil_space_t from being freed.
-  fil_space_t::drop() waits for the reference. DDL may call it while it keeps readers out
-  and holds dict_sys.latch, so a thread that has a reference must wait for neither. Purge
-  calls it while it has latched a page of SYS_INDEXES, where a thread that has a reference
-  may read in 4: but in 4 DDL is kept out, and purge does not come before DROP TABLE has
-  been committed. In 7 the thread uses the pointer to the fil_space_t only if changes()
-  shows that no DDL has freed it.
-- After 7: the table, complete, its FOREIGN KEY constraints and child tables
-  loaded, as ever.
+After 1: another thread in dict_preload_t::enter() sees that T is being loaded. This
+saves work and I/O. Correctness does not depend on it: threads that hold dict_sys.latch
+exclusively load T without looking at the slots.
+
+After 4: a fil_space_t, created while SYS_TABLES had a row for it. T is not in the
+cache, but its tablespace is in fil_system. The same remains when T is evicted, so
+DROP TABLE, RENAME, TRUNCATE, DISCARD TABLESPACE, and shutdown know this state.
+
+ 1. A thread that loads the parent table of T may load T too, without having prepared
+    it. It holds dict_sys.latch by lock_cache(), and may be in fil_ibd_open() for the
+    same file. Both threads create the fil_space_t by fil_ibd_file::create_space(),
+    which looks for it again.
+ 2. Until the end of 5 the reference keeps the fil_space_t from being freed, because
+    fil_space_t::drop() waits for the reference. DDL may call drop() while it holds
+    dict_rows_t::latch and dict_sys.latch exclusively. So a thread must not wait for
+    either latch while it holds a reference.
+ 3. Purge calls drop() while it has latched a page of SYS_INDEXES, which a thread with a
+    reference may read in 4. This cannot deadlock: in 4 the thread keeps DDL out, and
+    purge drops T only after DROP TABLE was committed.
+ 4. In 7 the thread uses the pointer to the fil_space_t only if changes() shows that no
+    DDL has freed it.
+
+After 7: the complete table, with its FOREIGN KEY constraints and child tables, as in
+unpatched MariaDB.
 
 Failure
 =======
 
-Everything unexpected (no file, wrong flags, a bad page, a missing key, a .isl
-file and a file in the data directory, an uncommitted ALTER TABLE, ...) ends the
-preparation, which returns no error. dict_load_table_one() then meets the same with
-the latch held, and returns what it always returned. Messages of the functions for
-rows and pages may be in the error log twice. A fil_space_t that has been created
-stays; the thread frees the rest.
+On anything unexpected (no file, wrong flags, a bad page, a missing key, a .isl
+file and a file in the data directory, an uncommitted ALTER TABLE, ...) the thread
+stops preparing and reports nothing. dict_load_table_one() meets the same condition
+under the latch, and returns MariaDB's error. Messages of the functions for rows and
+pages may be in the error log twice. A fil_space_t that the thread has created stays; it
+frees the rest.
 
 A thread does not prepare
 
- 1. tables with FULLTEXT INDEX: it opens their file in advance, but loads their
+ 1. tables with a FULLTEXT INDEX: it opens their file in advance, but loads their
     definition under the latch;
  2. tables whose tablespace is discarded;
- 3. any table while the server starts, and where fil_ibd_file::may_open() says no.
+ 3. any table while the server starts, or if fil_ibd_file::may_open() says no.
 
 Order of locks
 ==============
@@ -129,9 +138,9 @@ MDL, then a name in a slot, then the latch of dict_rows_t, then dict_sys.latch, 
 locks that have always come after dict_sys.latch (page latches, references to
 tablespaces, fil_system.mutex). There is no cycle:
 
- 1. A reader holds no dict_sys.latch and does not ask for it, so DDL that waits for
-    readers waits for I/O at most, and holds no dict_sys.latch yet.
- 2. A thread that holds dict_sys.latch, but did not do dict_sys.lock(), asks for no
+ 1. A reader holds no dict_sys.latch and does not ask for it. So DDL that waits for
+    readers waits for I/O at most, and does not hold dict_sys.latch yet.
+ 2. A thread that holds dict_sys.latch, but not by dict_sys.lock(), does not ask for the
     latch of dict_rows_t.
  3. A thread that waits for a name holds no latch and has no name in a slot.
  4. A thread that has a name in a slot never waits for another name. If another thread
@@ -141,8 +150,8 @@ tablespaces, fil_system.mutex). There is no cycle:
  6. A thread holds a slot's mutex for a few instructions, and acquires nothing
     meanwhile.
 
-A thread that waits for a name waited for dict_sys.latch at the same place
-before, while the other thread held that latch for the same I/O.
+Waiting for a name is no new wait: in unpatched MariaDB the thread waits here for
+dict_sys.latch, which the loader holds during the same I/O.
 */
 
 #include "dict0preload.h"
@@ -164,10 +173,10 @@ bool dict_load_rows(dict_table_t *table, unsigned uncommitted);
 namespace
 {
 
-/** How often prepared definitions are built again after a DDL operation */
+/** A thread builds the definitions again so many times after DDL operations */
 constexpr unsigned MAX_REBUILDS= 1;
 
-/** The most tables that are built for one, if it has FOREIGN KEY children */
+/** A thread builds at most so many tables for one that has FOREIGN KEY children */
 constexpr size_t MAX_BUILT= 64;
 
 /** Names of the tables that are being loaded */
@@ -360,7 +369,7 @@ void dict_preload_t::build() noexcept
 }
 
 /** Make sure that fil_system knows the tablespace of a table.
-@param rows         what keeps DDL out; released while the file is opened
+@param rows         keeps DDL out; this unlocks it while it opens the file
 @param table_name   table name
 @param table        the table, replaced if its row was read again
 @param uncommitted  belongs to table
@@ -542,7 +551,7 @@ dict_table_t *dict_preload_t::take(const span<const char> &table_name,
       b.table= nullptr;
       *foreign= b.foreign;
       ut_ad(!dict_sys.find_table(table_name));
-      /* If this fails, dict_load_table_one() will meet the same */
+      /* If this fails, dict_load_table_one() will meet the same error */
       if (table->space_id == TRX_SYS_SPACE && !read_root(table))
       {
         dict_rows_t::free_table(table);

@@ -12,9 +12,9 @@ while it holds the latch in shared mode, releases it, and writes the rows to the
 clustered indexes.  DROP deletes its rows likewise.
 
 This is the same as with SQL:
-1. The thread holds metadata locks on both statistics tables, so that nobody alters
-   them, and LOCK_X on each in InnoDB.  So no lock on a row is needed, and the
-   thread meets no record of another active transaction.
+1. The thread holds metadata locks on both statistics tables, so that no other thread
+   alters them, and LOCK_X on each in InnoDB.  So it needs no lock on a row, and meets
+   no record of another active transaction.
 2. One transaction writes all rows, and commits them together.
 3. The rows have the same values in all columns.  Statistics of the user's own, and
    rows of indexes that are gone, remain.
@@ -24,8 +24,8 @@ These points differ:
 2. It updates a row where SQL deletes and inserts it, so that the row has one
    version more, not two.
 
-The rows are written by SQL if the keys of a statistics table are not those that
-MariaDB creates, or while ALTER TABLE rebuilds it.
+The thread writes the rows by SQL if the keys of a statistics table are not those
+that MariaDB creates, or while ALTER TABLE rebuilds it.
 *******************************************************/
 
 #define MYSQL_SERVER
@@ -350,8 +350,8 @@ struct index_row
   const uint64_t *sample_size;
 };
 
-/** A copy of the statistics of a table. They must not change while they are saved,
-and nobody shall wait meanwhile. */
+/** A copy of the statistics of a table. It lets the caller release dict_sys.latch and
+stats_mutex before the rows are written. */
 class stats_copy
 {
   mem_heap_t *const heap= mem_heap_create(4096);

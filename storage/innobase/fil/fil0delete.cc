@@ -11,14 +11,16 @@ buf_pool.flush_list_mutex, too.  So all row locks, all mini-transactions and all
 statements that load a table wait for a write to the disk, once for each file.
 
 Here trx_t::commit() only notes the tablespaces.  When the thread has released all
-latches, run() deletes the files, those of all tables of the transaction together.
-DROP TABLE of several tables and DROP DATABASE drop each table in a transaction of its own;
-they delete up to MAX_PENDING files together, and the rest before the statement goes on to the
-binary log.  A caller of trx_t::commit() that has no fil_deletion_t holds dict_sys.latch
-meanwhile, but no other latch.
+latches, run() deletes the files of all tables of the transaction together.
 
-What run() does
-===============
+ 1. DROP TABLE of several tables and DROP DATABASE drop each table in a transaction of its
+    own.  They delete up to MAX_PENDING files together, and the rest before the statement
+    goes on to the binary log.
+ 2. A caller of trx_t::commit() that has no fil_deletion_t holds dict_sys.latch while it
+    deletes the files, but no other latch.
+
+The steps of run()
+==================
 
  1 stop     Set STOPPING_READS, so that no thread can acquire a new reference.  End the
             encryption of the tablespace.
@@ -27,7 +29,7 @@ What run() does
             and wait until the log is durable up to there.
  3 end I/O  Set STOPPING_WRITES: pages are no longer written, but discarded.  Wait for
             the threads that have a reference.
- 4 again    If one of these has changed a page since 2, the tablespace is in
+ 4 again    If one of these threads has changed a page since 2, the tablespace is in
             named_spaces again.  Repeat 2 for such tablespaces.
  5 unlink   Delete the file, the .isl file, and the .cfg file.
  6 free     Remove the fil_space_t.  Let purge continue.  Close the handles, which gives
@@ -35,50 +37,58 @@ What run() does
 
 In MariaDB, 5 comes before 3, and 4 does not exist.
 
-What is left after a crash
-==========================
+Recovery after a crash
+======================
 
-The log is written in this order: the commit of the transaction that dropped the table,
-then FILE_DELETE.  With both go the undo log records, from which purge removes the rows of
-SYS_INDEXES.
+The log gets, in this order, the commit of the transaction that dropped the table, and
+FILE_DELETE.  The undo log records, from which purge removes the rows of SYS_INDEXES, are
+in the log with the commit.  There are three cases:
 
-Commit not durable.  The recovery rolls back.  The table is there, and so are its pages:
-run() discards them in step 3, when the log is durable, and whatever page was written before
-has its log records in front of it.
-Within a statement that drops several tables, the .frm file may be gone by then.  The DDL log
-has had the table since before it was dropped, so its recovery drops it again.  That could be
-refused if a FOREIGN KEY refers to the table, it would not find the partitions of a table, and
-CREATE OR REPLACE TABLE notes in the DDL log that the table is gone: in these cases the commit
-is made durable first.
+1. The commit is not durable.  Recovery rolls back, and the table exists again with its
+   pages: run() discards pages only in step 3, when the log is durable, and InnoDB has
+   written a page to the file only after the page's log records.
 
-Commit durable, file there (the server was killed before 5).  No table refers to the file.
-Whether the log still has FILE_DELETE behind its checkpoint makes no difference: a
-checkpoint may have passed it.  If a page was changed after FILE_DELETE, and the checkpoint
-has passed FILE_DELETE, then the log has a FILE_MODIFY record and the file exists, so the
-recovery applies the records for nothing.  When the server has started, dict_open_dropped()
-opens the files of the delete-marked rows in SYS_TABLES, and purge deletes them in
-fil_delete_tablespace(), as soon as it reaches the history of this transaction.  It has not
-removed those rows before the file was deleted: see below.
+   Within a statement that drops several tables, the .frm file may be gone by then.  The
+   DDL log has had the table since before the statement dropped it, so recovery of the DDL
+   log drops it again.  That would fail in three cases, so in these the thread waits until
+   the commit is durable: a FOREIGN KEY refers to the table; the table has partitions, which
+   recovery would not find; and CREATE OR REPLACE TABLE, which notes in the DDL log that the
+   table is gone.
 
-Commit durable, file not there.  Either the log has FILE_DELETE behind its checkpoint, so
-the recovery ignores what is there for the tablespace, or nothing about the tablespace is
-behind the checkpoint: 4 has written FILE_DELETE after the last change.  (A
-mini-transaction that releases its reference before it commits could still come later, as in
-MariaDB.)  Purge finds no tablespace, and removes the rows.
+2. The commit is durable and the file exists: the server was killed before 5.  No table
+   refers to the file.  Recovery does not need FILE_DELETE, which may be before the latest
+   checkpoint.  If a thread changed a page after FILE_DELETE, and the checkpoint has passed
+   FILE_DELETE, then the log has a FILE_MODIFY record and the file exists, so recovery
+   applies the records, which does no harm.  When the server has started,
+   dict_open_dropped() opens the files of the delete-marked rows in SYS_TABLES, and purge
+   deletes the files in fil_delete_tablespace() as soon as it reaches the history of this
+   transaction.  The rows still exist, because purge removes them only after the file was
+   deleted: see below.
+
+3. The commit is durable and the file does not exist.  Either FILE_DELETE is after the
+   latest checkpoint, so recovery ignores the tablespace's other records.  Or the log has no
+   record of the tablespace after the checkpoint, because 4 has written FILE_DELETE after
+   the last change.  (A mini-transaction that releases its reference before it commits
+   could still write a record later, as in MariaDB.)  Purge finds no tablespace, and removes
+   the rows.
 
 Purge
 =====
 
 Purge, too, deletes the tablespace of a dropped table, when it removes the row for the
-clustered index from SYS_INDEXES.  In MariaDB it waits for dict_sys.latch before, so it
-finds the tablespace deleted.  Here it would delete the file, or wait for the thread that does,
-while it holds the latch of a page of SYS_INDEXES.  And it would have removed the row of
-SYS_TABLES, with the name of the file: after a crash nobody would find the file.
+clustered index from SYS_INDEXES.  In MariaDB it waits for dict_sys.latch first, so it finds
+the tablespace deleted.  Without before_purge() two things would go wrong here:
 
-So before_purge() comes before it removes a row of either table, when it has no latch.  It
-deletes the file unless run() is doing so; then it waits.  run() waits for nothing that purge
-has: the references in 3 are held across one access to a page, or one I/O.  And a statement
-that has files left to delete may wait for purge.
+1. Purge would delete the file, or wait for the thread that does so, while it holds the
+   latch of a page of SYS_INDEXES.
+2. Purge would remove the row of SYS_TABLES, with the name of the file, before the file is
+   deleted.  After a crash no thread would find the file.
+
+So purge calls before_purge() before it removes a row of either table, while it holds no
+latch.  before_purge() deletes the file unless run() is doing so; then it waits.  run() never
+waits for purge in turn: a thread holds the references of 3 only for one access to a page, or
+one I/O.  A statement that has files left to delete may wait for purge, because purge
+deletes these files itself.
 
 Another thread cannot create a table of the same name meanwhile: the DDL operation has not
 released its metadata lock, and a file that belongs to a FULLTEXT INDEX, or to a table that is
@@ -119,8 +129,8 @@ namespace
 
 /** How many FILE_DELETE records a thread writes at once, under log_sys.latch */
 constexpr size_t MAX_RECORDS= 64;
-/** How many files the operations of a statement leave before they are deleted. An fsync
-of the log for so many costs little. */
+/** A statement deletes its files when it has collected so many. One fsync of the log for
+so many costs little. */
 constexpr size_t MAX_PENDING= 64;
 
 /** protects first, and fil_deletion_t::tables and next */
@@ -129,8 +139,8 @@ std::mutex deletions_mutex;
 std::condition_variable deletion_ended;
 /** the objects that have tables */
 fil_deletion_t *first;
-/** whether there is one. A thread that has seen a transaction committed, under
-dict_sys.latch, sees that its object is in the list. */
+/** whether the list has an object. A thread that has seen under dict_sys.latch that a
+transaction was committed also sees its object here. */
 std::atomic<bool> any{false};
 
 } // namespace
@@ -308,7 +318,7 @@ void fil_deletion_t::before_purge(table_id_t id) noexcept
 /** Keep other threads from acquiring a reference to a tablespace.
 @param id  tablespace identifier
 @return the tablespace, with a reference
-@retval nullptr if fil_delete_tablespace() has to care for it */
+@retval nullptr if the caller has to call fil_delete_tablespace() instead */
 fil_space_t *fil_deletion_t::begin(uint32_t id) noexcept
 {
   ut_ad(!is_system_tablespace(id));
@@ -391,7 +401,7 @@ void fil_deletion_t::end_io(fil_space_t *space) noexcept
   mysql_mutex_unlock(&fil_system.mutex);
 }
 
-/** Delete the files of a tablespace that nobody uses */
+/** Delete the files of a tablespace that no thread uses */
 void fil_deletion_t::unlink(fil_space_t *space) noexcept
 {
   const char *name= space->chain.start->name;
@@ -407,7 +417,7 @@ void fil_deletion_t::unlink(fil_space_t *space) noexcept
   }
 }
 
-/** Remove a tablespace that nobody uses, and whose file has been deleted.
+/** Remove a tablespace that no thread uses, and whose file has been deleted.
 @return the handle of the file, to be closed by the caller, or OS_FILE_CLOSED */
 pfs_os_file_t fil_deletion_t::free(fil_space_t *space) noexcept
 {

@@ -6,13 +6,13 @@ The file of a table, before fil_system knows of it.
 
 fil_ibd_open() looks for the file, opens it to validate it, closes it, and creates a
 tablespace whose file the first I/O opens again, while it holds fil_system.mutex.
-fil_ibd_file::open() is for the usual case, where the dictionary says where the file is
-and nothing is wrong with it. It opens the file as the first I/O would, and reads and
-validates the first page once. If anything is unusual, it says no, and prints nothing:
-then fil_ibd_open() looks, decides, and reports.
+fil_ibd_file::open() is for the usual case: the file is where the dictionary says, and
+nothing is wrong with it. It opens the file as the first I/O would, and reads and
+validates the first page once. If anything is unusual, it returns false, and prints
+nothing: then fil_ibd_open() examines the file, decides, and reports.
 
-Both create the tablespace by fil_ibd_file::create_space(). fil_page0_t::read() is what
-both this file and fil_node_t::read_page0() accept as a first page.
+Both create the tablespace by fil_ibd_file::create_space(). This file and
+fil_node_t::read_page0() validate the first page by the same fil_page0_t::read().
 */
 
 #include "fil0ibd.h"
@@ -135,8 +135,8 @@ and fsp_flags_try_adjust() would not change it */
 bool fil_ibd_file::validate(uint32_t id, uint32_t expected, os_offset_t bytes,
                             const page_t *page) noexcept
 {
-  /* Here the page cannot be newer than the log: then fil_ibd_open() reports it, unlike
-  buf_page_is_corrupted(), which would */
+  /* If the page is newer than the log, return false, so that fil_ibd_open() reports it.
+  buf_page_is_corrupted() would report it here already. */
   if (page_get_page_no(page) != 0 ||
       mach_read_from_8(page + FIL_PAGE_LSN) > log_sys.get_flushed_lsn() ||
       page0.read(page, id, expected, false) != fil_page0_t::VALID)
@@ -238,9 +238,10 @@ fil_space_t *fil_ibd_file::create_space(uint32_t id, uint32_t expected,
       for (unsigned left= 8;
            left && is_full() && fil_space_t::try_to_close(nullptr, false);
            left--);
-    /* If there is no room, the file is closed, and the first I/O waits until there is
-    some. The same if files are opened in another way by now: no other thread knew of
-    this file, so none opened it again. */
+    /* Close the file in two cases; the first I/O opens it again:
+    1. There is no room. The first I/O waits for room.
+    2. SET GLOBAL has changed how files are opened since this thread opened the file. It
+    opened all files of fil_system again, but did not know this one. */
     const bool keep= is_open && !is_full() && opened_with == caching();
 
     space= fil_space_t::create(id, expected, imported, crypt_data,

@@ -22,9 +22,9 @@ have been written, it sleeps 20 ms and syncs all written files, twice.  Here
 
 Which file may be closed
 ------------------------
-fil_space_t::n_pending tells.  PENDING is the number of references (I/O, extending,
-encryption, DDL; a thread that drops the tablespace sets STOPPING first).  While
-CLOSING is set, a thread must acquire fil_system.mutex to get a reference.
+This depends on fil_space_t::n_pending.  Its PENDING bits are the number of references
+(for I/O, extending, encryption, DDL; a thread that drops the tablespace sets STOPPING
+first).  While CLOSING is set, a thread must acquire fil_system.mutex to get a reference.
 
 1. With fil_system.mutex held, judge() sets CLOSING if no thread has a reference and
    the file needs no sync.
@@ -41,13 +41,14 @@ How a file is synced for closing
    its I/O (fil_clock_place::watch()).
 3. If CLOSING is still set, there was no I/O, and no other thread has a reference, then
    no thread has written since the sync began, and sync() clears NEEDS_FSYNC.
-   Otherwise NEEDS_FSYNC stays set, and the sync was in vain.
+   Otherwise NEEDS_FSYNC stays set, and the sync was useless.
 
-sync() needs the count where another thread sets CLOSING again after a writer:
-fil_space_t::reopen_all() on 11.8.  fil_space_t::flush_low() clears NEEDS_FSYNC before
-its sync, so that a thread that writes meanwhile sets it again.
+CLOSING alone would not do, because another thread may set it again after a writer has
+cleared it (fil_space_t::reopen_all() on 11.8).  So sync() needs the count, too.
+fil_space_t::flush_low() needs neither: it clears NEEDS_FSYNC before its sync, so that a
+thread that writes meanwhile sets it again.
 
-Three cases need more than that:
+Three cases need more care:
 
 1. Recovery.  prepare_acquired() leaves CLOSING set for a file that is deferred, or whose
    recv_size changes while a thread extends it.  The code that resets recv_size clears
@@ -58,16 +59,18 @@ Three cases need more than that:
 3. fil_flush_file_spaces() gets a reference with the mutex held and leaves CLOSING set.
    It only syncs, and it keeps its reference until it has ended.
 
-What another thread can see between these steps
------------------------------------------------
-1. A file with CLOSING and a handle.  The thread can use it if it takes the mutex.
-2. A closed file, whose descriptor exists for a moment longer and is not counted.
-3. A file that is in unflushed_spaces, and that two threads sync at once.
+States between these steps
+--------------------------
+Another thread can see
+
+1. a file with CLOSING and a handle.  The thread can use it if it takes the mutex;
+2. a closed file, whose descriptor exists for a moment longer and is not counted;
+3. a file that is in unflushed_spaces, and that two threads sync at once.
 
 Each of these can happen in MariaDB, too.  (On 11.8, SET GLOBAL
 innodb_data_file_write_through or innodb_data_file_buffering skips a file with CLOSING.
-In MariaDB these are all files that a thread has examined in order to close one.  Here
-it is a file that a thread is syncing at that moment.)
+In MariaDB a thread leaves CLOSING set in each file that it examines in order to close
+one.  Here only a file that a thread is syncing has it.)
 
 How long a thread waits
 -----------------------
@@ -78,8 +81,9 @@ that open files, sync_ahead(), or the connection that has lowered the limit.
 
 No descriptors (EMFILE, ENFILE)
 -------------------------------
-Then innodb_open_files does not matter: a thread closes files within the same bounds,
-even if fewer are open.  If that does not help, no thread can use the file now:
+If the process has no descriptor left, innodb_open_files does not matter: a thread closes
+files within the same bounds, even if fewer are open.  If that does not help, no thread
+can use the file now:
 
 1. A reader gets an error, as in MariaDB.
 2. Recovery ends the server.  An administrator can start it again with more
@@ -324,9 +328,9 @@ void fil_lru_t::sync_ahead() noexcept
     fil_node_t *node= find_to_sync();
     if (!node)
       break;
-    /* If a thread uses the file during the sync, the sync is in vain, and the file is not
-    really cold.  Count the sync as a use: a second vain sync makes the file hot, and
-    there is no third one. */
+    /* If a thread uses the file during the sync, the sync is useless, and the file is not
+    really cold.  Count the sync as a use: a second useless sync makes the file hot, and
+    prevents a third one. */
     node->clock.used();
     stat.syncs_ahead++;
     if (!sync(node))

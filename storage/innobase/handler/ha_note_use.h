@@ -2,13 +2,15 @@
 
 /**
   @file
-  Tell dict0evict.cc which tables only scans have used.
+  Set dict_table_t::used if a statement that is no scan has used the table.
+  dict0evict.cc evicts tables without this flag first.
 
-  A TABLE_SHARE knows whether a statement that is no scan has used it
-  (TDC_element::only_scanned). A thread that closes a handler copies that to
-  dict_table_t::used. That is early enough, because InnoDB does not evict the table
-  while a handler is open. No thread ever resets either flag: a dict_table_t that
-  is loaded again, or a share that is read again, begins anew.
+  1. TDC_element::only_scanned is true until a statement that is no scan uses the
+     share. A thread that closes a handler sets dict_table_t::used unless it is still
+     true. This is early enough, because InnoDB does not evict the table while a
+     handler is open.
+  2. After that neither flag returns to 'scans only' while the object lives. A
+     dict_table_t that is loaded again, or a share that is read again, begins anew.
 */
 
 #ifndef HA_NOTE_USE_INCLUDED

@@ -13,7 +13,7 @@ dict/dict0files.cc describes how.
 #include <mutex>
 #include <thread>
 
-/** The threads that do it share this object, which is on the stack of one of them */
+/** The object that the threads share; it is on the stack of one of them */
 class dict_files_t
 {
   /** tablespaces that are wanted, or nullptr for all of SYS_TABLES */
@@ -27,7 +27,7 @@ class dict_files_t
   bool more= true;
   /** whether there are rows of tables that were dropped, and not yet purged */
   bool dropped= false;
-  /** how many threads may be started yet */
+  /** how many more threads may be started */
   unsigned may_start;
   /** the threads that were started and not yet joined */
   std::vector<std::thread> threads;
@@ -50,12 +50,12 @@ class dict_files_t
   void join() noexcept;
 
 public:
-  /** Open the files of tables, and create their tablespaces. Returns when all is done, or
+  /** Open the files of tables, and create their tablespaces. Returns when all are open, or
   the server shuts down.
-  @param spaces     tablespaces that are wanted; nullptr at the start: all, if there is a
-                    reason
-  @param must_open  whether there is one; encryption is another
-  @return whether all has been done, or nothing needs to be */
+  @param spaces     tablespaces that are wanted; nullptr at the start of the server: all,
+                    if must_open or if encryption needs them
+  @param must_open  whether the caller needs all files
+  @return whether all wanted files are open; false: the caller opens them as MariaDB does */
   static bool open_all(const std::set<uint32_t> *spaces, bool must_open)
     noexcept;
 };

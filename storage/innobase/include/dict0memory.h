@@ -2,7 +2,7 @@
 
 /**************************************************//**
 @file include/dict0memory.h
-InnoDB's part in table_cache_memory: what table definitions and handlers take.
+InnoDB's part in table_cache_memory: the bytes of table definitions and handlers.
 See sql/table_cache_memory.h for the limit, and dict0memory.cc.
 *******************************************************/
 
@@ -12,7 +12,7 @@ See sql/table_cache_memory.h for the limit, and dict0memory.cc.
 struct dict_table_t;
 struct row_prebuilt_t;
 
-/** Let the server ask what handlers take, and make InnoDB free definitions. */
+/** Let the server ask for the bytes of handlers, and evict definitions. */
 void dict_memory_init() noexcept;
 
 /* The caller of these three holds dict_sys.latch exclusively; but any thread may

@@ -73,7 +73,7 @@ public:
   /** Release the exclusive dict_sys.latch, and wake up the threads that waited. */
   void unlock() noexcept;
 
-  /** Make a prepared definition the one that dict_sys.find_table() finds.
+  /** Add a prepared definition to the cache, so that dict_sys.find_table() finds it.
   @param table_name   table name
   @param ignore_err   errors that the load ignores
   @param foreign      set to whether there may be FOREIGN KEY constraints

@@ -13,9 +13,9 @@ fil/fil0delete.cc describes how.
 #include <vector>
 
 /** The files that remain to be deleted after a thread has dropped tables.
-While an object exists, trx_t::commit() in the thread that created it adds what it drops, and
-leaves the rest to run(). The object of a DDL operation is on its stack. The object of a
-statement that drops several tables takes over what the operations have added. */
+While an object exists, trx_t::commit() in the thread that created it adds the tablespaces
+that it drops, and run() deletes the files. The object of a DDL operation is on its stack. The
+object of a statement that drops several tables takes over the tables of the operations. */
 class fil_deletion_t
 {
   /** a table whose file has not been deleted yet */
@@ -31,7 +31,7 @@ class fil_deletion_t
 
   /** the innermost object of this thread */
   static thread_local fil_deletion_t *current;
-  /** the one that was current before */
+  /** the object that was current before */
   fil_deletion_t *const outer;
   /** whether this is the object of a statement */
   const bool of_statement;
@@ -74,7 +74,7 @@ public:
 
   /** The statement of this thread begins to drop tables. */
   static void begin_statement();
-  /** The statement has dropped its tables. When this returns, all is durable. */
+  /** The statement has dropped its tables. When this returns, that is durable. */
   static void end_statement();
 
   /** Add a tablespace.
@@ -111,8 +111,8 @@ private:
   static void write_delete(mtr_t *mtr, const fil_space_t *space) noexcept;
 };
 
-/** What trx_t::commit() drops. If the caller has no fil_deletion_t, the files are
-deleted before commit() returns, while the thread holds dict_sys.latch. */
+/** The tables that trx_t::commit() drops. If the caller has no fil_deletion_t, commit()
+deletes the files before it returns, while the thread holds dict_sys.latch. */
 class fil_deletion_t::for_commit
 {
   /** the tablespaces, if the caller has no fil_deletion_t */

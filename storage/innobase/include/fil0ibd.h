@@ -2,8 +2,8 @@
 
 /**
 @file include/fil0ibd.h
-The file of a table, before fil_system knows of it: opened and validated without any
-latch, then made a tablespace in one step.
+The file of a table that fil_system does not know yet. A thread opens and validates it
+without any latch, and then makes it a tablespace in one step.
 */
 
 #ifndef fil0ibd_h
@@ -12,7 +12,7 @@ latch, then made a tablespace in one step.
 #include "fil0fil.h"
 #include "page0types.h"
 
-/** What fil_system keeps of the first page of a tablespace */
+/** The fields of a tablespace's first page that fil_system keeps */
 struct fil_page0_t
 {
   enum result { VALID, BAD_FLAGS, CORRUPTED, BAD_ID };
@@ -33,7 +33,7 @@ struct fil_page0_t
   @param expected_id  tablespace identifier
   @param expected     fil_space_t::flags, or those of the dictionary
   @param check_lsn    whether to check that FIL_PAGE_LSN is not in the future
-  @return whether the page is as expected, or else the first thing that is not */
+  @return VALID, or the first reason to reject the page */
   result read(const page_t *page, uint32_t expected_id, uint32_t expected,
               bool check_lsn) noexcept;
   /** @return whether the page was not initialized */
@@ -48,7 +48,7 @@ class fil_ibd_file
 {
   /** the open file, owned, or OS_FILE_CLOSED */
   pfs_os_file_t handle= OS_FILE_CLOSED;
-  /** how files were opened when this one was */
+  /** how InnoDB opened files when it opened this one; see caching() in fil0ibd.cc */
   int opened_with= 0;
   /** path name, owned */
   char *path= nullptr;
@@ -64,7 +64,7 @@ class fil_ibd_file
                 const page_t *page) noexcept;
 
 public:
-  /** What becomes of the files of other tablespaces if create_space() would exceed
+  /** Whether create_space() closes files of other tablespaces rather than exceed
   innodb_open_files */
   enum make_room { CLOSE_OTHERS, CLOSE_NONE };
 
@@ -100,7 +100,7 @@ public:
   @param expected  flags according to the dictionary
   @param imported  fil_space_t::being_imported
   @param room      what to do if innodb_open_files are open
-  @param created   whether it was this thread
+  @param created   whether this thread has created the tablespace
   @return the tablespace */
   fil_space_t *create_space(uint32_t id, uint32_t expected, bool imported,
                             make_room room, bool *created) noexcept;

@@ -2,7 +2,7 @@
 
 /**************************************************//**
 @file include/fil0lru.h
-innodb_open_files: which files stay open.  fil0lru.cc begins with an explanation.
+innodb_open_files: the choice of files that stay open.  The head of fil0lru.cc explains it.
 *******************************************************/
 
 #pragma once

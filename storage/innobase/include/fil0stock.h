@@ -3,12 +3,12 @@
 /** @file include/fil0stock.h
 Allocate the objects of tablespaces side by side.
 
-A tablespace stays when the definition of its table is evicted, so its objects
-stay, too. Were they allocated when the table is loaded, they would lie between
-the table's definition and its handler, and keep two or three pages of the heap
-when these are freed: as much as half of a table of one column. So a thread that
-needs one allocates several, and keeps them in stock. Each is freed by ut_free(),
-like any other. Only fil0fil.cc includes this. */
+A tablespace stays when InnoDB evicts the definition of its table, so its objects
+stay, too. If a thread allocated them when it loads the table, they would lie between
+the table's definition and its handler. When these are freed, they would keep two or
+three pages of the heap in use: half as much memory as a table of one column takes. So
+a thread that needs one object allocates several, and keeps the rest in stock.
+ut_free() frees each of them, like any other. Only fil0fil.cc includes this. */
 
 #ifndef fil0stock_h
 #define fil0stock_h
@@ -48,7 +48,7 @@ public:
     return memset(pieces[--n], 0, size);
   }
 
-  /** Free what is in stock when InnoDB shuts down. */
+  /** Free the stock when InnoDB shuts down. */
   void clear() noexcept
   {
     while (n)
@@ -56,7 +56,7 @@ public:
   }
 };
 
-/** The stocks of what fil_space_t::create() and fil_space_t::add() allocate. */
+/** The stocks of objects that fil_space_t::create() and fil_space_t::add() need. */
 struct fil_stocks_t
 {
   /** "./database/table.ibd": most names are shorter */
