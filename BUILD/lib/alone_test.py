@@ -101,7 +101,7 @@ class Alone(series_test.Stages):
 
     def tests(self, topic):
         """mtr tests, unit tests and programs."""
-        names, units = series_test.tests_of(self.maker.paths_of(topic))
+        names, units = run_tests.tests_of(self.maker.paths_of(topic))
         return (self.existing(names, self.without_patches()), units,
                 set(PROGRAMS.get(topic.name, ())))
 

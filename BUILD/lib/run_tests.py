@@ -24,6 +24,7 @@ import xml.etree.ElementTree
 
 import everything
 import overlay
+import topics
 
 OUR_SUITE = "table_cache,table_cache_dump,table_cache_info"
 STRESS_SECONDS = 300
@@ -178,6 +179,30 @@ def header(text):
     print(f"\n== {text}", flush=True)
 
 
+def tests_of(paths):
+    """The mtr tests among some paths, and MariaDB's whose results or options
+    are; and the unit tests."""
+    mtr, unit = set(), set()
+    for path in paths:
+        match = re.fullmatch(
+            r"(?:mysql-test/suite|plugin/\w+/mysql-test|mysql-test(?=/main/))/"
+            r"(\w+)/(?:[rt]/)?(\w+?)(-master)?\.(test|result|opt|cnf)", path)
+        if match:
+            mtr.add(f"{match[1]}.{match[2]}")
+        match = re.search(r"([^/]+)-t\.(c|cc)$", path)
+        if match:
+            unit.add(match[1])
+    return mtr, unit
+
+
+def files_of_test(name):
+    """Where the file of the mtr test SUITE.TEST may be in the source."""
+    suite, _, test = name.partition(".")
+    return (f"mysql-test/{suite}/{test}.test",
+            f"mysql-test/suite/{suite}/t/{test}.test",
+            f"plugin/{suite}/mysql-test/{suite}/t/{test}.test")
+
+
 class Runner:
     def __init__(self, arguments, mtr_options):
         self.top = arguments.top.resolve()
@@ -243,12 +268,13 @@ class Runner:
 
     def unit_programs(self, build_type, results):
         """The patch set's own unit tests, by MariaDB's ctest."""
-        sources = [path for path in self.sources()
-                   if path.name.endswith(("-t.c", "-t.cc"))]
-        if not sources or self.variant == "stock":
-            return
+        names = sorted(path.stem[:-len("-t")] for path in self.sources()
+                       if path.name.endswith(("-t.c", "-t.cc")))
+        if names and self.variant != "stock":
+            self.ctest(names, build_type, results)
+
+    def ctest(self, names, build_type, results):
         header("unit tests")
-        names = sorted(path.stem[:-len("-t")] for path in sources)
         report = self.tree(build_type) / "unit-report.xml"
         report.unlink(missing_ok=True)
         stream(["ctest", "--output-on-failure", "--output-junit", str(report),
@@ -347,6 +373,35 @@ class Runner:
                                      if not self.excuse(name)]),
                     re.sub(r"\W+", "-", suites))
         return results
+
+    def topic_suite(self, build_type):
+        """The tests of some topics, those of MariaDB's among them that they edit:
+        what BUILD/test series runs at the stage of each."""
+        all_topics = {topic.name: topic for topic in topics.read_topics(self.top)}
+        names, units = tests_of(path for name in self.topics
+                                for path in self.paths_of(all_topics[name]))
+        source = self.trees / self.variant / "source"
+        names = sorted(name for name in names if any(
+            (source / path).is_file() for path in files_of_test(name)))
+        results = (self.mtr(None, build_type, names) if names
+                   else Results(""))
+        if units:
+            self.ctest(sorted(units), build_type, results)
+        if not results.outcome:
+            results.add("no test is of this topic alone", "skipped")
+        results.title = f"{' '.join(self.topics)} ({build_type})"
+        return results
+
+    def paths_of(self, topic):
+        """A topic's new files, and the files of MariaDB's that it edits."""
+        series = self.trees.name
+        hunk = re.compile(rf"(?m)^@@ .* @@ {topic.name}( only {series})?$")
+        for name, path in overlay.sources(self.top, series).items():
+            if topic.has(name):
+                yield name
+            elif (name.endswith(".patch")
+                  and hunk.search(path.read_text(errors="replace"))):
+                yield name[:-len(".patch")]
 
     # ---------------------------------------------------------------- stress
 
@@ -458,6 +513,8 @@ class Runner:
             return self.unit(build_type)
         if what == "stress":
             return self.stress(build_type)
+        if what == "suite" and self.topics:
+            return self.topic_suite(build_type)
         return self.mtr(OUR_SUITE if what == "suite" else what, build_type)
 
     # --------------------------------------------------------------- summary
@@ -548,7 +605,7 @@ def main():
                         action="append",
                         help="a series whose source could not be fetched")
     parser.add_argument("--topic", action="append", default=[],
-                        help="with 'series' and 'alone': only this one")
+                        help="with 'suite', 'series' and 'alone': only this one")
     parser.add_argument("--record", action="store_true",
                         help="with 'all': later ones are compared with this")
     parser.add_argument("runs", nargs="+", metavar="WHAT:TYPE")
@@ -558,6 +615,10 @@ def main():
         at = words.index("--")
         words, mtr_options = words[:at], words[at + 1:]
     arguments = parser.parse_args(words)
+    known = [topic.name for topic in topics.read_topics(arguments.top)]
+    for name in arguments.topic:
+        if name not in known:
+            parser.error(f"no topic {name}; there are {', '.join(known)}")
     catch_signals()
     runner = Runner(arguments, mtr_options)
     all_results = []

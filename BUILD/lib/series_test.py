@@ -20,7 +20,6 @@ import hashlib
 import json
 import os
 import pathlib
-import re
 import shutil
 import sys
 import time
@@ -35,22 +34,6 @@ import topics
 
 def say(text):
     print(f"-- stages: {text}", flush=True)
-
-
-def tests_of(paths):
-    """The mtr tests among some paths, and MariaDB's whose results or options
-    are; and the unit tests."""
-    mtr, unit = set(), set()
-    for path in paths:
-        match = re.fullmatch(
-            r"(?:mysql-test/suite|plugin/\w+/mysql-test|mysql-test(?=/main/))/"
-            r"(\w+)/(?:[rt]/)?(\w+?)(-master)?\.(test|result|opt|cnf)", path)
-        if match:
-            mtr.add(f"{match[1]}.{match[2]}")
-        match = re.search(r"([^/]+)-t\.(c|cc)$", path)
-        if match:
-            unit.add(match[1])
-    return mtr, unit
 
 
 class Stages:
@@ -179,7 +162,7 @@ class Stages:
             if wanted and topic.name not in wanted:
                 continue
             title = f"{topic.number:02}-{topic.name} ({self.type})"
-            names, units = tests_of(self.paths_until(index))
+            names, units = run_tests.tests_of(self.paths_until(index))
             names = self.existing(names, state)
             record = self.record_of(state)
             done = set((overlay.read(record) or b"").decode().split("\n"))
@@ -220,14 +203,9 @@ class Stages:
     def existing(self, names, state):
         """Those mtr tests whose test file is there: a result may be of a test
         that only another series has."""
-        def is_there(name):
-            suite, _, test = name.partition(".")
-            return any(path in state or (self.source / path).is_file()
-                       for path in (
-                           f"mysql-test/{suite}/{test}.test",
-                           f"mysql-test/suite/{suite}/t/{test}.test",
-                           f"plugin/{suite}/mysql-test/{suite}/t/{test}.test"))
-        return {name for name in names if is_there(name)}
+        return {name for name in names
+                if any(path in state or (self.source / path).is_file()
+                       for path in run_tests.files_of_test(name))}
 
 
 def main():

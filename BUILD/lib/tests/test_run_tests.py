@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Tests of run_tests.py: which reports of ThreadSanitizer fail a stress, what
-mtr says that fails a run, and what becomes of a program when it is interrupted.
+mtr says that fails a run, which tests a topic has, and what becomes of a program
+when it is interrupted.
 """
 
 import os
@@ -13,6 +14,7 @@ import unittest
 TOP = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(TOP / "BUILD/lib"))
 import run_tests  # noqa: E402
+import topics  # noqa: E402
 
 OWN = ("/sql/table_cache.cc",)
 LINE = "=" * 18 + "\n"
@@ -102,6 +104,57 @@ class MtrEndTest(unittest.TestCase):
         self.assertIn("shutdown", mtr_says(
             lines[0].replace("main.b", "main.c"), *lines,
             retried=("main.b",)))
+
+
+class TestsOfTopicTest(unittest.TestCase):
+    def test_tests_are_found_by_their_files(self):
+        mtr, unit = run_tests.tests_of((
+            "mysql-test/suite/table_cache/t/tc_ddl.test",
+            "mysql-test/suite/table_cache/r/tc_ddl.result",
+            "mysql-test/suite/sys_vars/t/host_cache_size_auto-master.opt",
+            "mysql-test/main/status.result",
+            "mysql-test/suite/table_cache/include/tc_use.inc",
+            "plugin/table_cache_info/mysql-test/table_cache_info/t/counts.opt",
+            "plugin/table_cache_dump/mysql-test/table_cache_dump/suite.opt",
+            "storage/innobase/unittest/innodb_latch-t.cc",
+            "unittest/mysys/open_index-t.c", "sql/table_cache.cc"))
+        self.assertEqual(mtr, {"table_cache.tc_ddl", "main.status",
+                               "sys_vars.host_cache_size_auto",
+                               "table_cache_info.counts",
+                               "table_cache_dump.suite"})
+        self.assertEqual(unit, {"innodb_latch", "open_index"})
+
+    def runner(self, *chosen):
+        runner = run_tests.Runner.__new__(run_tests.Runner)
+        runner.top, runner.trees = TOP, TOP / "out" / "10.11"
+        runner.topics, runner.variant = chosen, "patched"
+        return runner
+
+    def test_a_topics_files_are_new_ones_and_those_of_its_hunks(self):
+        names = {topic.name: topic for topic in topics.read_topics(TOP)}
+        paths = set(self.runner().paths_of(names["query-cache"]))
+        self.assertLess({"sql/query_cache_evict.cc", "sql/sql_cache.cc",
+                         "mysql-test/suite/table_cache/t/qc_correctness.test"},
+                        paths)
+        self.assertNotIn("sql/query_cache_memory.h", paths)
+        self.assertNotIn("sql/sql_show.cc", paths)
+
+    def test_tests_of_topics_are_run(self):
+        runner = self.runner("table-cache-core", "query-cache-memory")
+        ran = []
+        runner.ctest = lambda names, build_type, results: [
+            results.add(name, "passed") for name in names]
+        runner.mtr = lambda suites, build_type, tests: ran.append(tests)
+        results = runner.run("suite", "debug")
+        self.assertEqual(results.outcome, {"table_cache": "passed",
+                                           "query_cache_memory": "passed"})
+        self.assertEqual(ran, [])
+        self.assertEqual(results.title,
+                         "table-cache-core query-cache-memory (debug)")
+
+    def test_a_topic_without_tests_says_so(self):
+        results = self.runner("engine-mutexes-spin").run("suite", "debug")
+        self.assertEqual(set(results.outcome.values()), {"skipped"})
 
 
 class StreamTest(unittest.TestCase):

@@ -15,7 +15,6 @@ import alone_test  # noqa: E402
 import hunks  # noqa: E402
 import overlay  # noqa: E402
 import series  # noqa: E402
-import series_test  # noqa: E402
 import topics  # noqa: E402
 
 LICENSE = overlay.LICENSE
@@ -309,25 +308,6 @@ class SeriesTest(unittest.TestCase):
             (directory / "0001-of-debian.patch").touch()
             self.assertEqual(series.files_of_others(directory),
                              ["0001-of-debian.patch"])
-
-
-class StagesTest(unittest.TestCase):
-    def test_tests_are_found_by_their_files(self):
-        mtr, unit = series_test.tests_of((
-            "mysql-test/suite/table_cache/t/tc_ddl.test",
-            "mysql-test/suite/table_cache/r/tc_ddl.result",
-            "mysql-test/suite/sys_vars/t/host_cache_size_auto-master.opt",
-            "mysql-test/main/status.result",
-            "mysql-test/suite/table_cache/include/tc_use.inc",
-            "plugin/table_cache_info/mysql-test/table_cache_info/t/counts.opt",
-            "plugin/table_cache_dump/mysql-test/table_cache_dump/suite.opt",
-            "storage/innobase/unittest/innodb_latch-t.cc",
-            "unittest/mysys/open_index-t.c", "sql/table_cache.cc"))
-        self.assertEqual(mtr, {"table_cache.tc_ddl", "main.status",
-                               "sys_vars.host_cache_size_auto",
-                               "table_cache_info.counts",
-                               "table_cache_dump.suite"})
-        self.assertEqual(unit, {"innodb_latch", "open_index"})
 
 
 class AloneTest(unittest.TestCase):
