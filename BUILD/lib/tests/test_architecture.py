@@ -9,6 +9,7 @@ import unittest
 TOP = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(TOP / "BUILD/lib"))
 import overlay  # noqa: E402
+import topics  # noqa: E402
 
 TEXT = (TOP / "docs/ARCHITECTURE.md").read_text()
 OF_TESTS = re.compile(r"(^|/)(mysql-test|unittest)/")
@@ -55,6 +56,12 @@ class ArchitectureTest(unittest.TestCase):
                  for path in source_files()} | {"CMakeLists.txt"}
         self.assertEqual({name for name in re.findall(
             r"([\w-]+\.(?:cc?|h))\b", table)} - known, set())
+
+    def test_each_topic_is_in_the_table(self):
+        table = TEXT.partition("## The topics")[2].partition("\n## ")[0]
+        self.assertEqual(
+            sorted(re.findall(r"`(\d\d-[a-z0-9-]+)`", table)),
+            [topic.path.name for topic in topics.read_topics(TOP)])
 
     def test_a_name_is_a_word(self):
         self.assertTrue(names("sql/a.c", "see `sql/a.c`."))
