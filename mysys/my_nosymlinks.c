@@ -94,7 +94,7 @@ static my_bool use_openat2(void)
 
   The function also tries whether openat2() works, for two reasons. A filter of
   system calls may make it fail with any error, which the server must not
-  mistake for an error of the file. And each open would cost a vain system call.
+  mistake for an error of the file. And each open would cost a useless call.
   If the filter kills the process instead, an administrator can set the
   environment variable MARIADB_OPENAT2=0.
 */
