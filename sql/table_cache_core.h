@@ -50,16 +50,23 @@
 
   Case 1 happens at most once for each release, case 2 too, and case 3 a few
   times for each object that is evicted. So the number of steps of an eviction
-  is constant on average. After a long time with hits only, the first eviction
-  would meet all objects. So after ENOUGH steps it takes the free object met so
-  far that was released longest ago. If it has met none, it goes on to the first
-  free one. With fewer steps, the order is exact.
+  is constant on average. Two cases could take long, and end after ENOUGH steps:
+
+  1. After a long time with hits only, the first eviction would meet all objects.
+     So it takes the free object met so far that was released longest ago. With
+     fewer steps, the order is exact.
+  2. If all objects met so far were used, the thread evicts none. It has taken
+     ENOUGH used objects out of the queue. The release of each of these evicts
+     one; see evict_over().
 
   A thread closes an object after the object has left the count, the order and
   its slot. It holds no lock then.
 
   Locks: order_mutex, then the lock of one slot. The owner's mutex of a share
-  comes before these.
+  comes before these. A thread that holds order_mutex never waits for a slot,
+  whose holder may have lost its CPU: it passes by the objects of a slot that is
+  locked, or unlocks order_mutex and tries again. It holds order_mutex for a
+  bounded number of steps.
 */
 
 #include "my_global.h"
@@ -105,30 +112,39 @@ public:
   static constexpr uint MAX_CPUS= Table_cache_machine::MAX_CPUS;
   /** Stamps that are less than any time: see release(). */
   static constexpr ulonglong OLDEST= 1, EVICT_FIRST= 2;
+  /** A search for a victim takes at most so many steps, and one or two more. */
+  static constexpr uint ENOUGH= 1024;
 
 private:
-  /** Steps after which a thread takes the oldest object that it has met. */
-  static constexpr uint ENOUGH= 1024;
-  /** Values of Table_cache_state::linked. LINKED: in "ahead" or "used". */
+  /** A purge takes at most so many objects while it holds the locks. */
+  static constexpr uint PURGE_AT_ONCE= 64;
+  /** Values of Table_cache_state::linked. LINKED: in "ahead" or the queue. */
   static constexpr uchar LINKED= 1, LINKED_FIRST= 2;
 
   /** Read by everybody, written by init(). */
   uint n_shards;
   uchar shard_of_cpu[MAX_CPUS];
 
-  /** Protects the lists, the links of the order in the objects, and the count. */
+  /**
+    Protects the lists, the links of the order in the objects, and the count. An
+    object that is linked is not closed while a thread holds the mutex.
+  */
   alignas(2 * CPU_LEVEL1_DCACHE_LINESIZE) mysql_mutex_t order_mutex;
+  /* order_mutex protects the next five. */
   /** Objects to evict before all others. Front: released longest ago. */
   I_P_List<Object, typename A::Order_links, I_P_List_null_counter,
            I_P_List_fast_push_back<Object> > first;
   /** Then these: opened ahead of their use. Front: released last. */
   I_P_List<Object, typename A::Order_links> ahead;
   /** All other linked objects, used or free. */
-  Table_cache_order<Object, typename A::Order_links> used;
+  Table_cache_order<Object, typename A::Order_links> queue;
   /** Number of objects, used and free. Any thread reads this and the next. */
   std::atomic<ulong> count;
   /** Number of objects evicted. */
   std::atomic<ulonglong> evicted;
+
+  /** How a search for a victim ends: see take_victim() and evict_over(). */
+  enum Found { VICTIM, NO_NEED, ALL_USED, MORE_USED, BUSY };
 
   /** Number of hits in the place of another shard than the thread's own. */
   alignas(2 * CPU_LEVEL1_DCACHE_LINESIZE) std::atomic<ulonglong> remote;
@@ -149,7 +165,27 @@ private:
     A::locked();
   }
 
-  /** Lock the slot of an object that cannot be closed meanwhile. */
+  /**
+    Lock the slot of an object that cannot be closed meanwhile.
+
+    @return NULL if another thread has locked it, or moves the object
+  */
+  static Slot *trylock_slot_of(Object *object)
+  {
+    const std::atomic<uchar> &place= A::state(object).place;
+    const uint seen= place.load(std::memory_order_relaxed);
+    Slot *slot= A::share(object)->slot(seen);
+    if (unlikely(!slot->lock.trylock()))
+      return NULL;
+    A::locked();
+    /* Acquire: the object may have been in another place meanwhile. */
+    if (likely(seen == place.load(std::memory_order_acquire)))
+      return slot;
+    slot->lock.unlock();
+    return NULL;
+  }
+
+  /** The same, but wait for it. Only check() calls this with order_mutex. */
   static Slot *lock_slot_of(Object *object)
   {
     const std::atomic<uchar> &place= A::state(object).place;
@@ -275,21 +311,28 @@ private:
     mysql_mutex_assert_owner(&order_mutex);
     A::state(object).linked= stamp == EVICT_FIRST ? LINKED_FIRST : LINKED;
     if (likely(stamp > EVICT_FIRST))
-      used.insert(object, stamp);
+      queue.insert(object, stamp);
     else if (stamp == EVICT_FIRST)
       first.push_back(object);
     else
       ahead.push_front(object);
   }
 
+  /** Remove a linked object from its list. Only order_mutex is needed. */
+  void remove_from_list(Object *object)
+  {
+    if (unlikely(A::state(object).linked == LINKED_FIRST))
+      first.remove(object);
+    else
+      queue.remove(object);
+  }
+
   /** Undo link(), under the same locks. */
   void unlink(Object *object)
   {
     mysql_mutex_assert_owner(&order_mutex);
-    if (unlikely(A::state(object).linked == LINKED_FIRST))
-      first.remove(object);
-    else if (A::state(object).linked)
-      used.remove(object);
+    if (A::state(object).linked)
+      remove_from_list(object);
     A::state(object).linked= 0;
   }
 
@@ -303,32 +346,63 @@ private:
     A::uncounted(object);
   }
 
-  /** Find the object to evict; see the @file comment. NULL if none is free. */
-  Object *take_victim(User *user)
+  /**
+    Find the object to evict; see the @file comment.
+
+    The objects of slots that are locked leave the order until the search ends.
+    They stay linked, and no other thread sees that they are in no list, because
+    this thread holds order_mutex. Then they are the first ones that the next
+    search meets.
+
+    @param[out]    victim
+    @param[in,out] steps   this adds how many objects it has met
+    @retval VICTIM     there is a victim
+    @retval ALL_USED   no linked object is left: all objects were used when a
+                       thread met them
+    @retval MORE_USED  this has met ENOUGH objects, all of them used
+    @retval BUSY       this has met an object whose slot was locked, and then no
+                       victim
+  */
+  Found take_victim(User *user, Object **victim, uint *steps)
   {
     /* The free object met so far that was released longest ago. Linked. */
     Object *oldest= NULL;
     ulonglong oldest_stamp= 0;
-    for (uint met= 0;; met++)
+    I_P_List<Object, typename A::Order_links> busy;
+    Found found;
+    mysql_mutex_assert_owner(&order_mutex);
+    for (uint met= 0;; met++, ++*steps)
     {
-      const bool enough= met >= ENOUGH && oldest;
+      const bool enough= met >= ENOUGH;
       Object *object= enough ? oldest : first.front();
-      if (likely(!object) && likely(!(object= ahead.front())) &&
-          !(object= used.next()))
-        return NULL;
-      Slot *slot= lock_slot_of(object);
+      if (likely(!object && !enough) && likely(!(object= ahead.front())))
+        object= queue.next();
+      if (!object)
+      {
+        found= !busy.is_empty() ? BUSY : enough ? MORE_USED : ALL_USED;
+        break;
+      }
+      Slot *slot= trylock_slot_of(object);
+      if (unlikely(!slot))
+      {
+        remove_from_list(object);
+        busy.push_front(object);
+        if (object == oldest)
+          oldest= NULL;
+        continue;
+      }
       const bool free= A::state(object).free;
       const ulonglong stamp= free ? A::stamp(object) : 0;
-      const bool victim= free && (enough || stamp <= EVICT_FIRST ||
-                                  used.is_least(stamp));
-      if (victim)
+      const bool is_victim= free && (enough || stamp <= EVICT_FIRST ||
+                                     queue.is_least(stamp));
+      if (is_victim)
       {
         take(object, slot, user);
         if (slot->free.is_empty())
           A::share(object)->clear_hint(A::state(object).place);
       }
       unlink(object);
-      if (free && !victim)
+      if (free && !is_victim)
       {
         link(object, stamp);
         if (!oldest || stamp < oldest_stamp)
@@ -340,32 +414,135 @@ private:
       else if (object == oldest)
         oldest= NULL;
       slot->lock.unlock();
-      if (victim)
-        return object;
+      if (is_victim)
+      {
+        *victim= object;
+        found= VICTIM;
+        break;
+      }
     }
+    while (Object *object= busy.pop_front())
+    {
+      if (A::state(object).linked == LINKED_FIRST)
+        first.push_front(object);
+      else
+        queue.insert(object, 0);
+    }
+    return found;
   }
 
   /**
-    Evict one object if the limit is exceeded.
+    Evict one object if the limit is exceeded. The caller holds order_mutex. This
+    unlocks it while it waits for a slot.
 
-    Each add() evicts at most one object. When all have returned, the count is
-    within the limit or no object is free: if a thread finds no victim, it has
-    unlinked every object, so each next release takes release_slowly(), which
-    calls this again. After the limit was lowered, evict() calls this
-    repeatedly.
+    Each add() evicts at most one object, and so does each release_slowly().
+    After the limit was lowered, evict() calls this repeatedly. Then, when no
+    thread is in one of these functions, and no object is used, the count is
+    within the limit:
+
+    1. Let U be the number of used objects that are not linked, and E the number
+       by which the count exceeds the limit. Nothing makes E greater than U:
+    2. An add() that evicts none adds 1 to E. If it returns because of MORE_USED,
+       it has added ENOUGH to U. If because of ALL_USED, all objects are in U.
+    3. An object leaves U only by release_slowly() or forget(). Either it is
+       closed or another one is evicted, so E becomes less by 1, too; or the
+       search ends as in 2.
+    4. When no object is used, U is 0.
+
+    @return VICTIM, ALL_USED or MORE_USED; NO_NEED if the limit is not exceeded
   */
-  template <class Limit> Object *evict_over(const Limit &limit, User *user)
+  template <class Limit>
+  Found evict_over(const Limit &limit, User *user, Object **victim,
+                   uint *steps)
   {
     mysql_mutex_assert_owner(&order_mutex);
-    if (likely(limit.allows(count)))
-      return NULL;
-    Object *victim= take_victim(user);
-    if (victim)
+    *victim= NULL;
+    for (uint tries= 0; unlikely(!limit.allows(count)); tries++)
     {
-      uncount(victim);
-      evicted++;
+      const Found found= take_victim(user, victim, steps);
+      if (likely(found != BUSY))
+      {
+        if (found == VICTIM)
+        {
+          uncount(*victim);
+          evicted++;
+        }
+        return found;
+      }
+      mysql_mutex_unlock(&order_mutex);
+      Table_cache_lock::pause(tries);
+      mysql_mutex_lock(&order_mutex);
     }
+    return NO_NEED;
+  }
+
+  template <class Limit> Object *evict_over(const Limit &limit, User *user)
+  {
+    Object *victim;
+    uint steps= 0;
+    evict_over(limit, user, &victim, &steps);
     return victim;
+  }
+
+  /** Lock order_mutex, then a slot, without waiting for the slot. */
+  void lock_order_and(Slot *slot)
+  {
+    for (uint tries= 0;; tries++)
+    {
+      mysql_mutex_lock(&order_mutex);
+      if (likely(slot->lock.trylock()))
+        break;
+      mysql_mutex_unlock(&order_mutex);
+      Table_cache_lock::pause(tries);
+    }
+    A::locked();
+  }
+
+  /**
+    Make the slots of a share that has two objects. If out of memory, the share
+    keeps using only its home; the next add() tries again.
+  */
+  ATTRIBUTE_NOINLINE void make_slots(Share *share)
+  {
+    typename Share::Lone_slot *slots= Share::alloc_slots(n_shards);
+    if (!slots)
+      return;
+    mysql_mutex_lock(&order_mutex);
+    if (!share->slots)
+    {
+      share->slots.store(slots, std::memory_order_release);
+      slots= NULL;
+    }
+    mysql_mutex_unlock(&order_mutex);
+    aligned_free(slots);
+  }
+
+  /** Remove the objects of a slot, a few at a time. */
+  void purge_slot(Share *share, Slot *slot, uint place, Free_list *out)
+  {
+    lock_order_and(slot);
+    for (uint n= slot->elements.load(std::memory_order_relaxed);;)
+    {
+      for (uint some= MY_MIN(n, PURGE_AT_ONCE); some; some--, n--)
+      {
+        Object *object= slot->free.front();
+        if (!object)
+        {
+          n= 0;
+          break;
+        }
+        take(object, slot, NULL);
+        uncount(object);
+        out->push_front(object);
+      }
+      if (slot->free.is_empty())
+        share->clear_hint(place);
+      slot->lock.unlock();
+      mysql_mutex_unlock(&order_mutex);
+      if (!n)
+        break;
+      lock_order_and(slot);
+    }
   }
 
   /** Release an object that has to be linked in the order, or closed. */
@@ -375,9 +552,8 @@ private:
   {
     User *user= A::user(object);
     Object *to_close= NULL;
-    mysql_mutex_lock(&order_mutex);
+    lock_order_and(slot);
     unlink(object);
-    lock(slot);
     if (flushed)
       to_close= object;
     else
@@ -427,6 +603,13 @@ public:
   ulonglong remote_hits() const
   { return remote.load(std::memory_order_relaxed); }
 
+  /** How many bytes a share has got since its memory was initialized. */
+  size_t slot_bytes(const Share *share) const
+  {
+    return share->slots.load(std::memory_order_relaxed) ?
+           n_shards * sizeof(typename Share::Lone_slot) : 0;
+  }
+
   /**
     Call f(Slot &) for each slot of a share. The slot is not locked, so f may
     only read its counters, unless f locks it.
@@ -459,11 +642,12 @@ public:
     mysql_mutex_lock(&order_mutex);
     *room= limit.allows(count + 1);
     count++;
-    if (share->objects++ && unlikely(!share->slots))
-      share->make_slots(n_shards);
+    const bool needs_slots= share->objects++ && unlikely(!share->slots);
     link(object, now);
     Object *victim= evict_over(limit, A::user(object));
     mysql_mutex_unlock(&order_mutex);
+    if (unlikely(needs_slots))
+      make_slots(share);
     return victim;
   }
 
@@ -564,44 +748,51 @@ public:
     Evict the objects that were released longest ago, while the limit is
     exceeded and an object is free.
 
-    @param most      how many at most
+    @param most      how many at most. The function takes fewer if it would
+                     hold the mutex for too long
     @param[out] out  the objects, the last one first. The caller is their user
                      now, and closes them
-    @return how many
+    @return how many; 0 if the limit is not exceeded, or no object is free
   */
   template <class Limit>
   uint evict(User *user, const Limit &limit, uint most, Free_list *out)
   {
     uint n= 0;
-    mysql_mutex_lock(&order_mutex);
-    for (Object *object; n < most && (object= evict_over(limit, user)); n++)
-      out->push_front(object);
-    mysql_mutex_unlock(&order_mutex);
+    Found found;
+    do
+    {
+      Object *object;
+      uint steps= 0;
+      mysql_mutex_lock(&order_mutex);
+      while ((found= evict_over(limit, user, &object, &steps)) == VICTIM)
+      {
+        out->push_front(object);
+        if (++n >= most || steps >= ENOUGH)
+          break;
+      }
+      mysql_mutex_unlock(&order_mutex);
+    } while (found == MORE_USED && !n);
     return n;
   }
 
   /**
     Remove all free objects of a share.
 
+    If the share is flushed, none is left: when this has locked a slot, no thread
+    puts another object into it. Otherwise other threads may do that meanwhile.
+
+    If a thread makes the slots after this has looked for them, then an object
+    gets to one of them from its home, whose lock its user takes after this
+    has held it (own_slot()). So release() sees the mark of a flushed share.
+
     @param[out] out  gets the objects. They have no user
   */
   void purge(Share *share, Free_list *out)
   {
     uint place= 0;
-    /* add() makes slots under this mutex, so the loop misses none. */
-    mysql_mutex_lock(&order_mutex);
     each_slot(share, [&](Slot &slot) {
-      lock(&slot);
-      while (Object *object= slot.free.front())
-      {
-        take(object, &slot, NULL);
-        uncount(object);
-        out->push_front(object);
-      }
-      share->clear_hint(place++);
-      slot.lock.unlock();
+      purge_slot(share, &slot, place++, out);
     });
-    mysql_mutex_unlock(&order_mutex);
   }
 
   /**
@@ -642,7 +833,7 @@ public:
     for (Object *object= ahead.front(); object;
          object= *A::Order_links::next_ptr(object))
       check_object(object);
-    used.each(check_object);
+    queue.each(check_object);
     if (n > count)
       wrong= "more objects are in the order than are counted";
     mysql_mutex_unlock(&order_mutex);

@@ -29,7 +29,8 @@
   the cache line of the data it protects.
 
   The holder may lose its CPU. So a waiting thread spins, then yields, and then
-  sleeps: even one with real-time priority lets the holder run in the end.
+  sleeps: even one with real-time priority lets the holder run in the end. A
+  thread that waits holds no mutex of the core.
 */
 
 class Table_cache_lock
@@ -39,18 +40,22 @@ class Table_cache_lock
   ATTRIBUTE_NOINLINE void wait()
   {
     for (uint tries= 0; !trylock(); tries++)
-    {
-      if (tries < 64)
-        MY_RELAX_CPU();
-      else if (tries < 128)
-        std::this_thread::yield();
-      else
-        my_sleep(100);                          /* microseconds */
-    }
+      pause(tries);
   }
 
 public:
   Table_cache_lock(): locked(0) {}
+
+  /** Wait after an attempt. @param tries  number of earlier attempts */
+  static void pause(uint tries)
+  {
+    if (tries < 64)
+      MY_RELAX_CPU();
+    else if (tries < 128)
+      std::this_thread::yield();
+    else
+      my_sleep(100);                            /* microseconds */
+  }
 
   bool trylock()
   {
@@ -86,7 +91,7 @@ struct Table_cache_state
     0: in no list of the order of eviction; Table_cache_core::LINKED: in "ahead"
     or the queue; LINKED_FIRST: in "first". Only a thread that holds the mutex
     of the order writes this. It also holds the slot's lock, or is the object's
-    user.
+    user. A thread that has any of these three may read it.
   */
   uchar linked;
   /** Belongs to the object's user, not to the core. Needs no lock. */
@@ -141,8 +146,8 @@ struct alignas(CPU_LEVEL1_DCACHE_LINESIZE) Table_cache_share
   */
   std::atomic<ulonglong> hints;
   /**
-    The slots of places 1 and up; NULL until the share has two objects. Set once,
-    with the mutex of the order.
+    The slots of places 1 and up; NULL until the share has two objects. A thread
+    sets it with the mutex of the order. It stays until free_slots().
   */
   std::atomic<Lone_slot*> slots;
   /** Number of objects, used and free. Written with the mutex of the order. */
@@ -169,20 +174,23 @@ struct alignas(CPU_LEVEL1_DCACHE_LINESIZE) Table_cache_share
       hints.fetch_and(~bit(place), std::memory_order_release);
   }
 
-  /**
-    Make the slots of n places. If out of memory, the share keeps using only its
-    home; the next add() tries again.
-  */
-  void make_slots(uint n)
+  /** Make the slots of n places. @return NULL if out of memory */
+  static Lone_slot *alloc_slots(uint n)
   {
-    if (void *memory= aligned_malloc(n * sizeof(Lone_slot),
-                                     CPU_LEVEL1_DCACHE_LINESIZE))
-    {
-      Lone_slot *array= static_cast<Lone_slot*>(memory);
-      for (uint i= 0; i < n; i++)
-        new (array + i) Lone_slot;
-      slots.store(array, std::memory_order_release);
-    }
+    Lone_slot *array= static_cast<Lone_slot*>
+      (aligned_malloc(n * sizeof(Lone_slot), CPU_LEVEL1_DCACHE_LINESIZE));
+    for (uint i= 0; array && i < n; i++)
+      new (array + i) Lone_slot;
+    return array;
+  }
+
+  /** @pre The share has no object, and no other thread uses the share. */
+  void free_slots()
+  {
+    DBUG_ASSERT(!objects && home.free.is_empty());
+    /* A hint may be set though there is no free object. */
+    hints.store(0, std::memory_order_relaxed);
+    aligned_free(slots.exchange(NULL, std::memory_order_relaxed));
   }
 
   /** @pre The share has the slots, unless this is its home. */

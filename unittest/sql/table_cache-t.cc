@@ -364,6 +364,160 @@ static void a_busy_slot_is_waited_for_if_no_other_has_one()
 }
 
 
+static void an_eviction_passes_by_a_busy_slot()
+{
+  Fixture f(4, 4, 4);
+  Test_object *object[4];
+  for (uint i= 0; i < 4; i++)
+    object[i]= f.open(i);
+  for (uint i= 0; i < 4; i++)
+    f.release(object[i], i == 3 ? Core::EVICT_FIRST : 0);
+  f.limit= 3;
+  Test_object *victim;
+  /* A thread that waited for the slots that are locked here would never return. */
+  f.each_slot(f.shares[3], [&](const Core::Slot &slot) {
+    f.each_slot(f.shares[0], [&](const Core::Slot &home) {
+      if (slot.free.front() == object[3] && home.free.front() == object[0])
+        victim= f.evict();
+    });
+  });
+  ok(victim == object[1], "an eviction takes the oldest whose slot is free");
+  f.close(victim);
+  static const uint order[]= { 3, 0, 2 };
+  bool right= !f.check();
+  for (uint i= 0; i < 3; i++)
+  {
+    f.limit= 2 - i;
+    victim= f.evict();
+    right&= victim == object[order[i]];
+    f.close(victim);
+  }
+  ok(right, "those that it has passed by keep their places in the order");
+}
+
+
+/** A slot whose holder has lost its CPU must stop nobody else. */
+static void who_waits_for_a_slot_holds_no_mutex()
+{
+  for (bool evicts : { true, false })
+  {
+    Fixture f(4, 1, 4);
+    Test_object *object= f.open(0), *victim= NULL;
+    uint purged= 0;
+    f.release(object);
+    std::thread other;
+    f.each_slot(f.shares[0], [&](const Core::Slot &) {
+      other= std::thread([&]() {
+        my_thread_init();
+        if (evicts)
+        {
+          f.limit= 0;
+          victim= f.evict();
+        }
+        else
+          purged= f.purge(0);
+        my_thread_end();
+      });
+      /* With the mutex, the other thread would never let this go on. */
+      for (uint i= 0; i < 200; i++)
+      {
+        my_sleep(100);
+        f.core.has_evict_first();
+      }
+    });
+    other.join();
+    ok(evicts ? victim == object : purged == 1,
+       "who %s waits for a slot without the mutex", evicts ? "evicts" : "purges");
+    if (victim)
+      f.close(victim);
+  }
+}
+
+
+/**
+  More objects are in use than a search meets: no add() pays for all of them,
+  and what it leaves is evicted when they are released.
+*/
+static void no_search_meets_all_objects_in_use()
+{
+  const uint n= 10000;
+  Fixture f(4, n, n);
+  Random random(seed);
+  std::vector<Test_object*> used;
+  for (uint i= 0; i < n; i++)
+    used.push_back(f.open(i));
+  f.limit= n / 2;
+  ulonglong most= 0;
+  for (uint i= 0; i < 100; i++)
+  {
+    const ulonglong locks= f.locks([&]() { used.push_back(f.open(i)); });
+    set_if_bigger(most, locks);
+  }
+  ok(most > 1000 && most <= 1100, "an open meets some 1,000 objects in use");
+  for (; used.size() > 1; used.pop_back())
+  {
+    std::swap(used.back(), used[random((uint) used.size())]);
+    f.release(used.back());
+  }
+  f.release(used[0]);
+  ok(f.core.records() == n / 2 && !f.check(),
+     "when they are released, the cache is within the limit");
+
+  /* Those in use are older than the only free ones. */
+  used.clear();
+  f.limit= 0;
+  f.trim();
+  f.limit= n;
+  for (uint i= 0; i < n; i++)
+    used.push_back(f.open(i));
+  f.release(used.back());
+  used.pop_back();
+  f.limit= n - 1;
+  ok(f.trim() == 1, "a thread that lowers the limit goes on to the free ones");
+  f.limit= n - 2;
+  for (Test_object *object : used)
+    f.release(object);
+  ok(f.core.records() == n - 2 && !f.check(), "and leaves none too many");
+}
+
+
+static void a_share_has_slots_from_its_second_object_on()
+{
+  Fixture f(4, 1, 10);
+  Test_object *first= f.open(0);
+  Core::Share *share= f.shares[0]->part;
+  ok(f.core.slot_bytes(share) == 0, "a share with one object has no slots");
+  Test_object *second= f.open(0);
+  ok(f.core.slot_bytes(share) == 4 * sizeof(Core::Share::Lone_slot),
+     "one with two has a slot for each shard");
+  for (uint i= 0; i < 4; i++)
+  {
+    test_cpu= i;
+    f.release(first);
+    f.release(second);
+    test_cpu= 0;
+    first= f.acquire(0);
+    second= f.acquire(0);
+  }
+  f.release(first);
+  f.release(second);
+  f.acquire(0);
+  f.acquire(0);
+  f.core.forget(first);
+  f.core.forget(second);
+  f.close(first);
+  f.close(second);
+  ok(f.hints(0) == 2, "a hint may be left behind");
+  share->free_slots();
+  ok(f.core.slot_bytes(share) == 0 && !f.acquire(0),
+     "a share that goes has neither slots nor hints");
+  first= f.open(0);
+  f.release(first);
+  ok(f.acquire(0) == first && !f.check(), "and may be used again");
+  f.release(first);
+}
+
+
 static void a_limit_of_weight_evicts_the_oldest()
 {
   Fixture f(4, 100, 100);
@@ -1384,6 +1538,10 @@ int main(int argc, char **argv)
   no_miss_while_one_is_free();
   a_busy_slot_is_passed_by();
   a_busy_slot_is_waited_for_if_no_other_has_one();
+  an_eviction_passes_by_a_busy_slot();
+  who_waits_for_a_slot_holds_no_mutex();
+  no_search_meets_all_objects_in_use();
+  a_share_has_slots_from_its_second_object_on();
   a_hit_locks_two_slots();
   a_hint_goes_with_the_last_object();
   no_statement_pays_for_a_lower_limit();
