@@ -480,6 +480,27 @@ void tc_init_part(TDC_element *element)
 }
 
 
+/** How many bytes the table cache has allocated for an element. */
+
+size_t tc_slot_bytes(TDC_element *element)
+{
+  return tc.slot_bytes(free_half(element));
+}
+
+
+/**
+  The share of an element goes: free the slots, or they would stay until the
+  element gets another share, and no sum would count them. The caller holds
+  LOCK_table_share, and no thread has a reference to the share.
+*/
+
+void tc_free_slots(TDC_element *element)
+{
+  mysql_mutex_assert_owner(&element->LOCK_table_share);
+  free_half(element)->free_slots();
+}
+
+
 /** Free the slots of an element whose memory goes. */
 
 void tc_deinit_part(TDC_element *element)
@@ -488,7 +509,7 @@ void tc_deinit_part(TDC_element *element)
 }
 
 
-/** Reset the counters of an element that gets another share. Its slots stay. */
+/** Reset the counters of an element that gets another share. */
 
 void tc_reset_part(TDC_element *element)
 {

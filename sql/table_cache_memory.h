@@ -14,7 +14,8 @@
      TABLE, and subtracts them when the core of the table cache
      (table_cache_core.h) stops counting the TABLE.
   2. definitions: each TABLE_SHARE with its mem_root, its engine-independent
-     statistics and its TDC_element.
+     statistics, its TDC_element, and the slots that it gets with its second
+     TABLE (table_cache_slot.h).
   3. innodb: each dict_table_t with its indexes (dict0memory.cc).
 
   Each object notes how many bytes it has added to its sum, and subtracts as
@@ -22,8 +23,8 @@
   is cached. A thread measures an object anew in these cases:
 
   1. It adds a TABLE, a share or a dict_table_t.
-  2. It releases a TABLE for the first time: the first statement allocates most
-     of the memory that a TABLE gets later.
+  2. It releases a TABLE for the first time, and measures the share, too: the
+     first statement allocates most of the memory that a TABLE gets later.
   3. It releases a TABLE of which an engine said that it has grown
      (tc_table_has_grown()).
   4. InnoDB adds or drops an index, or loads foreign keys.
