@@ -429,26 +429,28 @@ class Overlay:
                 print(f"   named hunks of {name}")
 
     def to_be_reworded(self):
-        """MariaDB's files whose patch would have other hunks if it was written
-        now: they were written when there was no source of another series."""
+        """MariaDB's files whose patch does not apply to another series that
+        shares it: it was written when the source of that was not there.  If it
+        applies, its hunks stay as they are, however somebody has cut them."""
         for name, source in sorted(sources(self.top, self.series, self.debian).items()):
             path = name[:-len(".patch")]
-            originals = [read(other.stock / path)
-                         for other in self.sharing(name, path)]
-            if not (name.endswith(".patch") and originals):
+            if not name.endswith(".patch"):
                 continue
-            difference = split_patch(read(source).decode("latin-1"))[1]
-            lines = hunks.lines_of(read(self.stock / path))
+            found = hunks.read_hunks(
+                split_patch(read(source).decode("latin-1"))[1])
             try:
-                mine = [hunk for hunk in hunks.read_hunks(difference)
-                        if hunks.is_for(hunk, self.series)]
-                anew = hunks.write_hunks(
-                    path, hunks.locate(mine, lines), lines,
-                    list(map(hunks.lines_of, originals)))
+                hunks.locate(found, hunks.lines_of(read(self.stock / path)),
+                             self.series)
             except hunks.HunkError:
                 continue                # check_sources() says so
-            if hunks.read_hunks(anew) != mine:
-                yield path
+            for other in self.sharing(name, path):
+                try:
+                    hunks.locate(found,
+                                 hunks.lines_of(read(other.stock / path)),
+                                 other.series)
+                except hunks.HunkError:
+                    yield path
+                    break
 
     def sharing(self, name, path):
         """The other series that have the same patch, and the file."""

@@ -422,6 +422,21 @@ class SeriesTest(TreesTest):
         self.assertEqual(self.refresh(), "")
         self.assertEqual(list(self.target().check()), [])
 
+    def test_refresh_leaves_the_hunks_of_other_patches_as_they_are(self):
+        self.edit(("line 30\n", "line thirty\n"))
+        self.refresh()
+        patch = self.top / "sql/a.cc.patch"
+        by_hand = (patch.read_text().replace("@@ -29,3 +29,3 @@",
+                                             "@@ -29,2 +29,2 @@")
+                   .replace("+line thirty\n line 31\n", "+line thirty\n"))
+        self.assertNotEqual(by_hand, patch.read_text())
+        patch.write_text(by_hand)
+        self.target().apply(False)
+        (self.out / "10.11/patched/source/sql/new.cc").write_text("new\n")
+        self.refresh()
+        self.assertTrue((self.top / "sql/new.cc").exists())
+        self.assertEqual(patch.read_text(), by_hand)
+
     def test_refresh_warns_of_a_hunk_that_does_not(self):
         self.edit(("line 21\n", "line 21, mine\n"))
         self.assertIn("warning: 11.8: sql/a.cc.patch does not apply",
