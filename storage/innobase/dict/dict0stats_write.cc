@@ -23,6 +23,9 @@ These points differ:
 1. The thread copies all statistics of the table under one stats_mutex.
 2. It updates a row where SQL deletes and inserts it, so that the row has one
    version more, not two.
+3. It writes the rows of a table in the order of the key, and searches only for the
+   first one.  The others are next to each other: the thread keeps the latch on the
+   leaf page, and steps from each record to the next.  See stats_writer::step().
 
 The thread writes the rows by SQL if the keys of a statistics table are not those
 that MariaDB creates, or while ALTER TABLE rebuilds it.
@@ -70,15 +73,21 @@ bool locked_by(const trx_t *trx, const dict_table_t *table)
   return false;
 }
 
-/** Writes to a statistics table.  The transaction has locked it with LOCK_X. */
+/** Writes to a statistics table.  The transaction has locked it with LOCK_X, so that
+there is no lock on a record, and the thread need not look for one. */
 class stats_writer
 {
   static constexpr unsigned MAX_COLUMNS= 8;
+  /** How many rows the thread writes before it releases the leaf page, so that the
+  log records of a mini-transaction stay small */
+  static constexpr unsigned MAX_ROWS= 64;
+  /** How many rows of other keys the thread steps over, before a search costs less */
+  static constexpr unsigned MAX_STEPS= 4;
 
   dict_index_t *const index;
   trx_t *const trx;
   /** memory of the query thread, and of one row */
-  mem_heap_t *const graph_heap, *const heap;
+  mem_heap_t *graph_heap, *heap;
   que_thr_t *const thr;
   /** number of columns that users see, and the position in the index of each */
   unsigned n_columns= 0;
@@ -87,6 +96,12 @@ class stats_writer
   byte roll_ptr[DATA_ROLL_PTR_LEN];
   /** the row or key that the caller is filling in */
   dtuple_t *tuple= nullptr;
+  /** From put() to end(), while rows_latched is not 0, this mini-transaction holds the
+  leaf page, and the cursor is on the row that was written last */
+  mtr_t mtr MTR_OF(trx);
+  btr_pcur_t pcur;
+  unsigned rows_latched= 0;
+  rec_offs offsets_[REC_OFFS_NORMAL_SIZE], *offsets= offsets_;
 
 public:
   stats_writer(const dict_table_t *table, trx_t *trx) :
@@ -96,10 +111,15 @@ public:
   {
     trx_write_trx_id(trx_id, trx->id);
     memset(roll_ptr, 0, sizeof roll_ptr);
+    rec_offs_init(offsets_);
+    btr_pcur_init(&pcur);
+    pcur.btr_cur.page_cur.index= index;
   }
 
   ~stats_writer()
   {
+    ut_ad(!rows_latched);
+    ut_free(pcur.old_rec_buf);
     mem_heap_free(graph_heap);
     mem_heap_free(heap);
   }
@@ -183,27 +203,59 @@ public:
 
   void set_null(unsigned n) { dfield_set_null(field(n)); }
 
-  /** Insert the row, or update the one that has its key. */
+  /** Insert the row, or update the one that has its key.  After the last row the
+  caller calls end().  Each row of a transaction has a higher key than the one before;
+  otherwise the thread searches for it. */
   dberr_t put()
   {
-    bool insert;
-    if (dberr_t err= update(&insert))
+    bool found;
+    if (!step(&found))
+    {
+      end();
+      start();
+      rows_latched= 1;
+      if (dberr_t err= search(&found))
+        return err;
+    }
+    const dberr_t err= found ? update() : insert();
+    switch (err) {
+    default:
       return err;
-    return insert ? row_ins_clust_index_entry(index, tuple, thr, 0) : DB_SUCCESS;
+    case DB_FAIL:
+    case DB_OVERFLOW:
+    case DB_UNDERFLOW:
+    case DB_ZIP_OVERFLOW:
+      break;
+    }
+    /* The page has to be split or merged */
+    if (found)
+    {
+      /* As SQL does. row_ins_clust_index_entry() then updates the row. */
+      rec_t *const rec= btr_pcur_get_rec(&pcur);
+      offsets= rec_get_offsets(rec, index, offsets, index->n_core_fields,
+                               ULINT_UNDEFINED, &graph_heap);
+      if (!is_deleted(rec))
+        if (dberr_t err=
+            btr_cur_del_mark_set_clust_rec(btr_pcur_get_block(&pcur), rec, index,
+                                           offsets, thr, tuple, &mtr))
+          return err;
+    }
+    end();
+    return row_ins_clust_index_entry(index, tuple, thr, 0);
+  }
+
+  /** Release the page that put() has latched. */
+  void end()
+  {
+    if (rows_latched)
+      mtr.commit();
+    rows_latched= 0;
   }
 
   /** Delete all rows that have the prefix of the key. */
   dberr_t remove()
   {
-    mtr_t mtr MTR_OF(trx);
-    btr_pcur_t pcur;
-    rec_offs offsets_[REC_OFFS_NORMAL_SIZE], *offsets= offsets_;
-    rec_offs_init(offsets_);
-    mem_heap_t *offsets_heap= nullptr;
-
-    start(&mtr);
-    btr_pcur_init(&pcur);
-    pcur.btr_cur.page_cur.index= index;
+    start();
     dberr_t err= btr_pcur_open_on_user_rec(tuple, BTR_MODIFY_LEAF, &pcur, &mtr);
     while (err == DB_SUCCESS && btr_pcur_is_on_user_rec(&pcur))
     {
@@ -211,7 +263,7 @@ public:
       if (!rec_is_metadata(rec, *index))
       {
         offsets= rec_get_offsets(rec, index, offsets, index->n_core_fields,
-                                 ULINT_UNDEFINED, &offsets_heap);
+                                 ULINT_UNDEFINED, &graph_heap);
         if (cmp_dtuple_rec(tuple, rec, index, offsets))
           break;
         if (!is_deleted(rec))
@@ -223,7 +275,7 @@ public:
           /* Give back the latch on the page before the next page is latched */
           btr_pcur_store_position(&pcur, &mtr);
           mtr.commit();
-          start(&mtr);
+          start();
           if (pcur.restore_position(BTR_MODIFY_LEAF, &mtr) ==
               btr_pcur_t::CORRUPTED)
           {
@@ -236,9 +288,6 @@ public:
         break;
     }
     mtr.commit();
-    ut_free(pcur.old_rec_buf);
-    if (offsets_heap)
-      mem_heap_free(offsets_heap);
     return err;
   }
 
@@ -256,11 +305,11 @@ private:
     return dtuple_get_nth_field(tuple, pos[n]);
   }
 
-  void start(mtr_t *mtr)
+  void start()
   {
     log_free_check();
-    mtr->start();
-    index->set_modified(*mtr);
+    mtr.start();
+    index->set_modified(mtr);
   }
 
   bool is_deleted(const rec_t *rec) const
@@ -268,54 +317,89 @@ private:
     return rec_get_deleted_flag(rec, index->table->not_redundant());
   }
 
-  /** Update the row that has the key of the tuple.
-  @param insert  whether the tuple has to be inserted: there is no such row, or it
-  was delete-marked because it does not fit on its page any more */
-  dberr_t update(bool *insert)
+  /** Go from the row that was written last to the place of the tuple.
+  @param found  whether there is a record with the key of the tuple, delete-marked or
+  not.  If so, the cursor is on it, otherwise on the record before its place.
+  @return whether the thread has found the place on the page */
+  bool step(bool *found)
   {
-    mtr_t mtr MTR_OF(trx);
-    btr_pcur_t pcur;
-    start(&mtr);
-    pcur.btr_cur.page_cur.index= index;
-    dberr_t err= btr_pcur_open(tuple, PAGE_CUR_LE, BTR_MODIFY_LEAF, &pcur,
-                               &mtr);
-    *insert= true;
-    const rec_t *rec= btr_pcur_get_rec(&pcur);
-    if (err == DB_SUCCESS && page_rec_is_user_rec(rec) &&
-        !rec_is_metadata(rec, *index) &&
-        pcur.btr_cur.low_match >= index->n_uniq && !is_deleted(rec))
+    if (!rows_latched || rows_latched++ == MAX_ROWS)
+      return false;
+#ifdef BTR_CUR_HASH_ADAPT
+    pcur.btr_cur.flag= BTR_CUR_BINARY;        /* As the cursor moves */
+#endif
+    const page_t *const page= btr_pcur_get_page(&pcur);
+    for (unsigned i= 0; i < MAX_STEPS; i++)
     {
-      rec_offs offsets_[REC_OFFS_NORMAL_SIZE], *offsets= offsets_;
-      rec_offs_init(offsets_);
-      mem_heap_t *row_heap= mem_heap_create(1024);
-      offsets= rec_get_offsets(rec, index, offsets, index->n_core_fields,
-                               ULINT_UNDEFINED, &row_heap);
-      const upd_t *upd=
-        row_upd_build_difference_binary(index, tuple, rec, offsets, true, true,
-                                        trx, row_heap, nullptr, &err);
-      if (err == DB_SUCCESS)
+      rec_t *const rec= page_rec_get_next(btr_pcur_get_rec(&pcur));
+      if (!rec)
+        return false;
+      if (page_rec_is_supremum(rec))
       {
-        err= btr_cur_optimistic_update(0, &pcur.btr_cur, &offsets, &row_heap,
-                                       upd, 0, thr, trx->id, &mtr);
-        switch (err) {
-        case DB_OVERFLOW:
-        case DB_UNDERFLOW:
-        case DB_ZIP_OVERFLOW:
-          /* As SQL does; row_ins_clust_index_entry() may then split pages */
-          offsets= rec_get_offsets(btr_pcur_get_rec(&pcur), index, offsets,
-                                   index->n_core_fields, ULINT_UNDEFINED,
-                                   &row_heap);
-          err= btr_cur_del_mark_set_clust_rec(btr_pcur_get_block(&pcur),
-                                              btr_pcur_get_rec(&pcur), index,
-                                              offsets, thr, tuple, &mtr);
-          break;
-        default:
-          *insert= false;
-        }
+        /* The place may be on the next page */
+        *found= false;
+        return !page_has_next(page);
       }
-      mem_heap_free(row_heap);
+      offsets= rec_get_offsets(rec, index, offsets, index->n_core_fields,
+                               index->n_uniq, &graph_heap);
+      const int cmp= cmp_dtuple_rec(tuple, rec, index, offsets);
+      if (cmp >= 0)
+        btr_pcur_get_page_cur(&pcur)->rec= rec;
+      if (cmp <= 0)
+      {
+        *found= !cmp;
+        return true;
+      }
     }
-    mtr.commit();
+    return false;
+  }
+
+  /** Find the place of the tuple. The parameter is that of step(). */
+  dberr_t search(bool *found)
+  {
+    const dberr_t err= btr_pcur_open(tuple, PAGE_CUR_LE, BTR_MODIFY_LEAF, &pcur,
+                                     &mtr);
+    const rec_t *const rec= btr_pcur_get_rec(&pcur);
+    *found= err == DB_SUCCESS && page_rec_is_user_rec(rec) &&
+      !rec_is_metadata(rec, *index) && pcur.btr_cur.low_match >= index->n_uniq;
+    return err;
+  }
+
+  /** Insert the tuple after the cursor, and move the cursor to it.
+  @return DB_FAIL if this needs more than the page */
+  dberr_t insert()
+  {
+    /* Small pages may store a part of the row on a page of its own */
+    if (index->is_instant() || index->table->space->zip_size() ||
+        srv_page_size < UNIV_PAGE_SIZE_ORIG)
+      return DB_FAIL;
+    rec_t *rec;
+    big_rec_t *big_rec;
+    const dberr_t err=
+      btr_cur_optimistic_insert(BTR_NO_LOCKING_FLAG, &pcur.btr_cur, &offsets,
+                                &graph_heap, tuple, &rec, &big_rec, 0, thr,
+                                &mtr);
+    ut_ad(!big_rec);
+    if (err == DB_SUCCESS)
+      btr_pcur_get_page_cur(&pcur)->rec= rec;
+    return err;
+  }
+
+  /** Update the record at the cursor, which may be delete-marked.
+  @return as btr_cur_optimistic_update() */
+  dberr_t update()
+  {
+    const rec_t *const rec= btr_pcur_get_rec(&pcur);
+    dberr_t err= DB_SUCCESS;
+    offsets= rec_get_offsets(rec, index, offsets, index->n_core_fields,
+                             ULINT_UNDEFINED, &graph_heap);
+    const upd_t *upd=
+      row_upd_build_difference_binary(index, tuple, rec, offsets, true, true,
+                                      trx, heap, nullptr, &err);
+    if (err == DB_SUCCESS)
+      err= btr_cur_optimistic_update(BTR_NO_LOCKING_FLAG, &pcur.btr_cur,
+                                     &offsets, &heap, upd, 0, thr, trx->id,
+                                     &mtr);
     return err;
   }
 };
@@ -446,7 +530,9 @@ dberr_t write_rows(dict_table_t *table, const stats_copy &copy, time_t now,
   table_rows.set_number(3, copy.n_rows);
   table_rows.set_number(4, copy.clustered_index_size);
   table_rows.set_number(5, copy.sum_of_other_index_sizes);
-  if (dberr_t err= table_rows.put())
+  dberr_t err= table_rows.put();
+  table_rows.end();
+  if (err)
   {
     ib::error() << "Cannot save table statistics for table " << table->name
                 << ": " << err;
@@ -467,18 +553,20 @@ dberr_t write_rows(dict_table_t *table, const stats_copy &copy, time_t now,
     else
       index_rows.set_null(6);
     index_rows.set(7, row.description);
-    dberr_t err= index_rows.put();
+    err= index_rows.put();
     DBUG_EXECUTE_IF("dict_stats_write_fail",
                     if (&row == copy.rows.end() - 1)
                       err= DB_OUT_OF_FILE_SPACE;);
     DBUG_EXECUTE_IF("dict_stats_write_crash",
                     if (&row == copy.rows.end() - 1)
                     {
+                      index_rows.end();
                       log_buffer_flush_to_disk();
                       DBUG_SUICIDE();
                     });
     if (err)
     {
+      index_rows.end();
       if (!table->stats_error_printed)
       {
         table->stats_error_printed= true;
@@ -489,6 +577,7 @@ dberr_t write_rows(dict_table_t *table, const stats_copy &copy, time_t now,
       return err;
     }
   }
+  index_rows.end();
   return DB_SUCCESS;
 }
 
