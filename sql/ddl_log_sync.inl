@@ -23,7 +23,8 @@
   and recovery does as if nothing referred to it. So one sync covers both writes.
 
   The same holds for the entries of DROP TABLE: each refers to the next one. MariaDB does
-  not sync that reference before it drops the table.
+  not sync that reference before it drops the table. A DROP of many tables syncs the entries
+  of several tables together: see ddl_log_drops.cc.
 
   Two kinds of statements sync twice, as in unpatched MariaDB:
 
@@ -48,6 +49,7 @@
   2. CREATE OR REPLACE TABLE uses the name again.
 */
 
+#include "ddl_log_drops.h"
 #include <condition_variable>
 #include <mutex>
 
@@ -118,6 +120,12 @@ static bool ddl_log_group_sync()
       return true;                              // The others try again
   }
   return false;
+}
+
+
+void ddl_log_sync_drops()
+{
+  (void) ddl_log_group_sync();
 }
 
 

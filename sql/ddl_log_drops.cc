@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/**
+  @file
+  DROP of many tables writes the entries of the DDL log for several of them ahead.
+
+  Before a table is dropped, its entry in the DDL log must be durable. MariaDB writes one
+  entry, syncs, and drops the table. Here a statement of many tables writes the entries of
+  the next ones, too, and syncs once.
+
+  After a crash, recovery drops all tables that have an entry, so it also drops those which
+  the statement had not come to. Each table is gone or whole, and the binary log has those
+  that are gone, as always. A statement of few tables logs each table by itself. So after a
+  crash it has dropped no more tables than in MariaDB.
+
+  The statement ends its entries before it answers, or reports an error. So recovery never
+  drops a table of a statement that was told to have failed.
+
+  Only tables that recovery drops just as the statement would are logged ahead: base tables
+  whose .frm file names an engine that keeps its tables on this server. Others end the run of
+  tables that is logged together, so the entries have the order of the statement.
+*/
+
+#include "mariadb.h"
+#include "ddl_log_drops.h"
+#include "sql_class.h"
+#include "sql_base.h"
+#include "sql_plugin.h"
+#include "sql_table.h"
+#include "datadict.h"
+
+thread_local bool Ddl_log_drops::syncs_later;
+
+Ddl_log_drops::Ddl_log_drops(THD *thd, TABLE_LIST *tables, bool drop_sequence):
+  thd(thd)
+{
+  uint count= 0;
+  for (TABLE_LIST *table= tables; table && count < MIN_TABLES;
+       table= table->next_local)
+    count++;
+  may_log_ahead= count == MIN_TABLES && !drop_sequence &&
+    (thd->lex->sql_command == SQLCOM_DROP_TABLE ||
+     thd->lex->sql_command == SQLCOM_DROP_DB);
+}
+
+
+/**
+  Log a table that the statement has not come to.
+
+  @return whether it was not logged
+*/
+
+bool Ddl_log_drops::log_ahead(DDL_LOG_STATE *state, TABLE_LIST *table)
+{
+  char path[FN_REFLEN + 1], engine_buf[NAME_CHAR_LEN + 1];
+  LEX_CSTRING engine= { engine_buf, 0 };
+  LEX_CUSTRING version= { NULL, 0 };
+  if (table->open_type != OT_BASE_ONLY && is_temporary_table(table))
+    return true;
+  const LEX_CSTRING &alias=
+    lower_case_table_names == 2 ? table->alias : table->table_name;
+  const uint length= build_table_filename(path, sizeof(path) - 1, table->db.str,
+                                          alias.str, reg_ext, 0);
+#if MYSQL_VERSION_ID < 110800
+  LEX_CSTRING partition_engine= { NULL, 0 };
+  if (dd_frm_type(thd, path, &engine, &partition_engine, &version) !=
+      TABLE_TYPE_NORMAL)
+#else
+  if (dd_frm_type(thd, path, &engine, &version) != TABLE_TYPE_NORMAL)
+#endif
+    return true;
+  plugin_ref plugin= plugin_lock_by_name(thd, &engine,
+                                         MYSQL_STORAGE_ENGINE_PLUGIN);
+  handlerton *const hton= plugin ? plugin_hton(plugin) : NULL;
+  if (!hton || hton == partition_hton || hton->discover_table ||
+      hton->flags & HTON_TABLE_MAY_NOT_EXIST_ON_SLAVE)
+    return true;
+  const LEX_CSTRING cpath= { path, length - reg_ext_length };
+  path[cpath.length]= 0;
+  return ddl_log_drop_table(state, hton, &cpath, &table->db,
+                            &table->table_name);
+}
+
+
+bool Ddl_log_drops::log(DDL_LOG_STATE *state, TABLE_LIST *table,
+                        handlerton *hton, const LEX_CSTRING *path)
+{
+  while (next < n)
+  {
+    const auto &logged= ahead[next++];
+    if (logged.table == table)
+    {
+      state->main_entry= logged.entry;          // Of which a phase may be noted
+      return false;
+    }
+  }
+  if (!may_log_ahead)
+    return ddl_log_drop_table(state, hton, path, &table->db,
+                              &table->table_name);
+
+  n= 0;
+  syncs_later= true;
+  const bool error= ddl_log_drop_table(state, hton, path, &table->db,
+                                       &table->table_name);
+  if (!error)
+  {
+    DDL_LOG_MEMORY_ENTRY *const entry= state->main_entry;
+    while (n < MAX_AHEAD && (table= table->next_local) &&
+           !log_ahead(state, table))
+    {
+      ahead[n].table= table;
+      ahead[n++].entry= state->main_entry;
+    }
+    state->main_entry= entry;
+    ddl_log_sync_drops();
+  }
+  syncs_later= false;
+  next= 0;
+  return error;
+}

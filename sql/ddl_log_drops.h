@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+#ifndef DDL_LOG_DROPS_INCLUDED
+#define DDL_LOG_DROPS_INCLUDED
+
+/**
+  @file
+  DROP of many tables writes the entries of the DDL log for several of them ahead, and syncs
+  once; see ddl_log_drops.cc
+*/
+
+#include "ddl_log.h"
+
+struct TABLE_LIST;
+
+class Ddl_log_drops
+{
+public:
+  /** @param tables  the tables of the statement */
+  Ddl_log_drops(THD *thd, TABLE_LIST *tables, bool drop_sequence);
+
+  /**
+    Log a table that the thread is about to drop, and maybe tables after it.
+
+    @param table  the tables come in the order of the list
+    @param hton   engine
+    @param path   of the table, without extension
+    @return whether there was an error
+  */
+  bool log(DDL_LOG_STATE *state, TABLE_LIST *table, handlerton *hton,
+           const LEX_CSTRING *path);
+
+  /** Whether this thread syncs later what it writes */
+  static thread_local bool syncs_later;
+
+private:
+  bool log_ahead(DDL_LOG_STATE *state, TABLE_LIST *table);
+
+  /* With a sync of 4 ms, one for so many tables is a small part of their time */
+  static constexpr uint MAX_AHEAD= 64;
+  /* A statement of fewer tables logs each when it comes to it */
+  static constexpr uint MIN_TABLES= 5;
+
+  THD *const thd;
+  bool may_log_ahead;
+  /* The tables that were logged ahead, and the entry of each */
+  struct { TABLE_LIST *table; DDL_LOG_MEMORY_ENTRY *entry; } ahead[MAX_AHEAD];
+  uint n= 0, next= 0;
+};
+
+/** Sync what ddl_log_drop_table() has written while Ddl_log_drops::syncs_later */
+void ddl_log_sync_drops();
+
+#endif
