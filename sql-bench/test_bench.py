@@ -24,10 +24,10 @@ sys.dont_write_bytecode = True
 import bench                                            # noqa: E402
 import scenarios                                        # noqa: E402
 from scenarios import (cold_open, ddl, farm, farm_rate, # noqa: E402
-                       hits, memory, query_cache)
+                       hits, instructions, memory, query_cache)
 from scenarios import wordpress as sites                # noqa: E402
-from benchlib import (compare, heap, load, profile, report,   # noqa: E402
-                      sysbench, timelimit, wire, wordpress)
+from benchlib import (callgrind, compare, heap, load,   # noqa: E402
+                      profile, report, sysbench, timelimit, wire, wordpress)
 from benchlib.scenario import (CONTROL, Scenario, integers,  # noqa: E402
                                need_disk)
 from benchlib.servers import BenchError, Server         # noqa: E402
@@ -141,13 +141,16 @@ class HitsTest(unittest.TestCase):
     def test_each_server_is_measured_for_each_label(self):
         options = parse("hits", "--hits-connections", "1,8",
                         "--hits-tables", "4")
-        servers = []
+        servers, cpus, allowed = [], {}, os.sched_getaffinity(0)
 
         def start(server):
             servers.append(server.variant)
+            server.process = unittest.mock.Mock(pid=os.getpid())
 
         def run(server, script, database, threads, *, command="run",
                 server_cpu=None, **more):
+            if command == "run":
+                cpus.setdefault(threads, set()).add(len(os.sched_getaffinity(0)))
             return {"rate": 10.0, "p99": 0.5, "events": 4, "cpu_seconds": 1e-5}
 
         with unittest.mock.patch.multiple(hits.Server, start=start,
@@ -156,6 +159,8 @@ class HitsTest(unittest.TestCase):
             found = hits.Hits.measure_pair(pathlib.Path("/none"), options,
                                            None, ("patched", "stock"))
         self.assertEqual(servers, ["patched", "stock", CONTROL])
+        self.assertEqual(cpus, {1: {1}, 8: {len(allowed)}})
+        self.assertEqual(os.sched_getaffinity(0), allowed)
         self.assertEqual(list(found), [cell["label"] for cell
                                        in hits.Hits.cells(options)])
         for label, value in zip(hits.LABELS, (10.0, 2.5, 0.5)):
@@ -169,9 +174,70 @@ class HitsTest(unittest.TestCase):
                      + hits.CPU},
                     {"stock": [10.0, 10.0], "patched": [patched] * 2,
                      CONTROL: [again] * 2})
-        said, = hits.Hits.remarks([cell(1, 10.4, 10.5), cell(8, 10.6, 9.8)],
-                                  None)
+        mean, said = hits.Hits.remarks([cell(1, 10.4, 10.5), cell(8, 10.6, 9.8)],
+                                       None)
         self.assertIn("worse than all of these: 1 of 2 cells", said)
+        self.assertIn(f"1.042 (1.042 to 1.042) of stock, {CONTROL} 1.014", mean)
+
+    def test_starts_that_differ_make_the_mean_of_all_cells_unsure(self):
+        cell = {"stock": [1.0, 1.0, 1.0], "patched": [0.5, 1.0, 2.0],
+                CONTROL: [1.0, 1.0, 1.0]}
+        self.assertIn("1.000 (0.449 to 2.226) of stock, stock again 1.000 (1.000",
+                      hits.together([cell, cell]))
+        self.assertIsNone(hits.together([{"stock": [1.0], "patched": [1.0],
+                                          CONTROL: [1.0]}]))
+
+
+class CallgrindTest(unittest.TestCase):
+    DUMP = ("version: 1\npositions: line\nevents: Ir\nsummary: 4100\n\n"
+            "fn=(1) main\n0 100\n\ntotals: 4100\n")
+
+    def test_instructions_are_those_of_the_busiest_thread(self):
+        with tempfile.TemporaryDirectory() as directory:
+            server = unittest.mock.Mock(datadir=pathlib.Path(directory),
+                                        options=[])
+            counted = callgrind.Counted(server)
+
+            def control(*command):
+                if command[0] == "dump":
+                    for thread, text in ((1, ""), (2, self.DUMP)):
+                        pathlib.Path(directory, f"callgrind.out.{counted.dumps}"
+                                     f"-0{thread}").write_text(text)
+            executed = []
+            counted.control = control
+            self.assertEqual(counted.each(10, executed.append), 410)
+            self.assertEqual(executed, list(range(callgrind.WARM + 10)))
+
+    def test_each_server_is_measured_for_each_cell(self):
+        options = parse("instructions", "--instructions-tables", "4",
+                        "--instructions-misses", "100")
+        asked = []
+
+        class Session:
+            def prepare(self, sql):
+                asked.append(sql)
+                return len(asked)
+
+            def query(self, sql):
+                pass
+            send_packets = send = query
+
+            def skip_result(self):
+                pass
+
+            def close(self):
+                pass
+        counted = unittest.mock.Mock()
+        counted.each = lambda count, execute: execute(1) or 50.0
+        counted.once = lambda work: work() or 3600.0
+        with unittest.mock.patch.object(instructions.wire, "Connection",
+                                        lambda *_: Session()):
+            found = dict(instructions.Instructions.measure_server(counted,
+                                                                  options))
+        self.assertEqual(sorted(found), sorted(
+            cell["label"] for cell in instructions.Instructions.cells(options)))
+        self.assertEqual(found[instructions.CLOSE], 100.0)
+        self.assertIn("SELECT c FROM t4 WHERE id BETWEEN ? AND ?", asked)
 
 
 class ProfileTest(unittest.TestCase):

@@ -55,6 +55,7 @@ class Server:
         self.datadir = datadir
         self.options = list(options)
         self.environment = {}           # besides this program's own
+        self.wrapper = []               # a program that runs the server, if any
         # Linux gives each session (autogroup) the same share of the CPUs. With
         # a session of its own, the group that is owed time decides whether a
         # client that gets an answer runs at once, and so how often the server
@@ -110,7 +111,8 @@ class Server:
         log = open(f"{self.run_directory}/log", "wb")
         command = [
             # Should this program be killed, the server shuts down
-            "setpriv", "--pdeathsig=TERM", self.program, "--no-defaults",
+            "setpriv", "--pdeathsig=TERM", *self.wrapper, self.program,
+            "--no-defaults",
             f"--datadir={self.datadir}", f"--socket={self.socket}",
             f"--pid-file={self.run_directory}/pid", "--skip-networking",
             # A server that starts removes the temporary tables that it finds

@@ -14,7 +14,8 @@ import socket
 import struct
 
 # Commands
-USE, QUERY = b"\2", b"\3"
+USE, QUERY, PREPARE, EXECUTE = b"\2", b"\3", b"\x16", b"\x17"
+LONG = b"\3\0"                   # the type of a parameter
 
 
 class Error(Exception):
@@ -44,6 +45,14 @@ def packet(text, command=QUERY):
     """What a client sends for a statement, or for another command."""
     return (struct.pack("<I", len(text.encode()) + 1) + command
             + text.encode())
+
+
+def execution(statement, *numbers):
+    """What a client sends to execute a prepared statement with integers."""
+    body = (EXECUTE + struct.pack("<IBI", statement, 0, 1)
+            + bytes((len(numbers) + 7) // 8) + b"\1" + LONG * len(numbers)
+            + struct.pack(f"<{len(numbers)}i", *numbers))
+    return struct.pack("<I", len(body)) + body
 
 
 class Connection:
@@ -153,6 +162,18 @@ class Connection:
                     row.append(data[pos:pos + size])
                     pos += size
             rows.append(row)
+
+    def prepare(self, sql):
+        """Return the number of a prepared statement."""
+        self.send_packets(packet(sql, PREPARE))
+        head = self._read()
+        if head[0] == 0xff:
+            raise self._error(head)
+        statement, columns, parameters = struct.unpack_from("<IHH", head, 1)
+        for definitions in (parameters, columns):
+            for _ in range(definitions + (definitions > 0)):
+                self._read()
+        return statement
 
     def skip_result(self):
         """Read a result without looking into it: for speed."""

@@ -43,6 +43,7 @@ from .file_fragmentation import FileFragmentation
 from .hits import Hits
 from .information_schema import InformationSchema
 from .innodb_open_files import InnodbOpenFiles
+from .instructions import Instructions
 from .memory import Memory
 from .open_tables import OpenTables
 from .query_cache import QueryCache
@@ -59,4 +60,4 @@ ALL = {scenario.name: scenario
                         InnodbOpenFiles, FileFragmentation,
                         InformationSchema, WorkingSet, DdlChurn, QueryCache,
                         ColdOpen, Farm, FarmRate, Wordpress, Scale, Refill,
-                        Memory, Catalog, Hits, Ddl)}
+                        Memory, Catalog, Hits, Instructions, Ddl)}

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What a statement costs that finds its tables open."""
 
+import contextlib
+import math
 import shutil
+import statistics
 
 from benchlib import sysbench
 from benchlib.scenario import (CONTROL, RESERVED_DESCRIPTORS, Scenario,
                                descriptor_limit, integers, positive)
 from benchlib.servers import BenchError, Server, copy_for_each
-from benchlib.statistics import ratio_of_pairs
+from benchlib.statistics import geometric_mean, ratio_of_pairs
+from benchlib.usage import on_one_cpu
 
 ROWS = 20000                    # of each table
 RATE, CPU, P99 = "statements/s", "us of the server's CPU time", "p99, ms"
@@ -18,6 +22,31 @@ PROTOCOLS = {"text": "disable", "prepared": "auto"}     # sysbench's --db-ps-mod
 def part_of(protocol, tables, connections):
     return (f"{protocol}, {tables} table{'s' * (tables > 1)}, {connections} "
             f"connection{'s' * (connections > 1)}: ")
+
+
+def together(cells):
+    """Geometric means over cells: patched to the mean of both of stock's
+    measurements, and stock to itself. The starts' means tell how sure they
+    are. None of less than two starts."""
+    starts = min((len(values.get(CONTROL, ())) for values in cells), default=0)
+    if starts < 2:
+        return None
+
+    def described(ratio):
+        means = [geometric_mean(ratio({name: values[name][start]
+                                       for name in values})
+                                for values in cells) for start in range(starts)]
+        logs = [math.log(mean) for mean in means]
+        error = 2 * statistics.stdev(logs) / math.sqrt(starts)
+        middle = statistics.mean(logs)
+        return (f"{math.exp(middle):.3f} ({math.exp(middle - error):.3f} to "
+                f"{math.exp(middle + error):.3f})")
+
+    mean = described(lambda one: one["patched"] /
+                     math.sqrt(one["stock"] * one[CONTROL]))
+    again = described(lambda one: one[CONTROL] / one["stock"])
+    return (f"{mean} of stock, {CONTROL} {again}; two standard errors of "
+            f"{starts} starts")
 
 
 class Hits(Scenario):
@@ -31,7 +60,8 @@ class Hits(Scenario):
               "servers are started anew for each pair: stock, patched, and "
               f"stock once more as '{CONTROL}'. They take turns for each cell, "
               "and each has a sysbench of its own for it; what connecting and "
-              "preparing costs is not measured.")
+              "preparing costs is not measured. One connection and its client "
+              "share a CPU.")
     caveat = ("sysbench takes a share of the same CPUs. One start of a server "
               "differs from the next by more than pairs within a start do, so "
               "a pair is a start.")
@@ -49,6 +79,8 @@ class Hits(Scenario):
                             help="(default %(default)s)")
         parser.add_argument("--hits-seconds", type=positive, default=1,
                             help="of a measurement (default %(default)s)")
+        parser.add_argument("--hits-every-cpu", action="store_true",
+                            help="one connection may use every CPU, too")
         parser.add_argument("--hits-own-session", action="store_true",
                             help="start each server in a session of its own, "
                             "which the scheduler treats as one (autogroup)")
@@ -148,10 +180,15 @@ class Hits(Scenario):
     @classmethod
     def measure_cell(cls, server, options, setting, found):
         part, protocol, tables, connections = setting
-        measured = cls.sysbench(
-            server, options, tables, connections, percentile=99,
-            seconds=options.hits_seconds, db_ps_mode=PROTOCOLS[protocol],
-            server_cpu=lambda: float(server.cpu_seconds()))
+        # Else each statement wakes a CPU that has nothing to do. What that
+        # costs differs from start to start by a factor of 2
+        alone = connections == 1 and not options.hits_every_cpu
+        with (on_one_cpu(server.process.pid) if alone
+              else contextlib.nullcontext()):
+            measured = cls.sysbench(
+                server, options, tables, connections, percentile=99,
+                seconds=options.hits_seconds, db_ps_mode=PROTOCOLS[protocol],
+                server_cpu=lambda: float(server.cpu_seconds()))
         values = (measured["rate"],
                   1e6 * measured["cpu_seconds"] / measured["events"],
                   measured["p99"])
@@ -160,8 +197,14 @@ class Hits(Scenario):
 
     @staticmethod
     def remarks(results, options):
-        """How many cells are worse than stock against itself."""
-        said = []
+        """How many cells are worse than stock against itself, and what all
+        cells of a protocol say together."""
+        said = [f"{protocol}, all cells together, {label}: {text}"
+                for protocol in PROTOCOLS for label in (RATE, CPU)
+                if (text := together([
+                    values for cell, values in results
+                    if cell["label"].startswith(protocol + ",")
+                    and cell["label"].endswith(": " + label)]))]
         for label in LABELS:
             ratios = {}
             for cell, values in results:

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a statement costs in instructions, which no other work on the machine
+changes."""
+
+from benchlib import callgrind, wire
+from benchlib.scenario import CONTROL, Scenario, integers, positive, table_bytes
+from benchlib.servers import Server, create_tables
+
+ROWS = 2000                     # of each table that is open
+RANGE = 20                      # rows of the longer SELECT
+DATABASE, MISSES = "tc_hit", "tc_miss_"
+HIT, MISS = "hit, ", "miss, "
+CLOSE = "SET GLOBAL table_open_cache, for each table that it closes"
+ENGINES = ("innodb", "myisam", "aria")
+PROTOCOLS = ("text", "prepared")
+STATEMENTS = {"point SELECT": "SELECT c FROM t{} WHERE id = {}",
+              f"SELECT of {RANGE} rows":
+              "SELECT c FROM t{} WHERE id BETWEEN {} AND {}"}
+SMALL = 64                      # table_open_cache, so that all others miss
+
+
+def hit_label(protocol, name, tables):
+    return (f"{HIT}{protocol}, {name}, {tables} table{'s' * (tables > 1)}")
+
+
+class Instructions(Scenario):
+    name = "instructions"
+    title = "Instructions of a statement"
+    source = "every statement of every server"
+    question = ("How many instructions does the server execute for a statement, "
+                "if the table is open, and if it is not?")
+    method = ("callgrind counts what the connection's thread executes outside "
+              "of the kernel, from a moment when all definitions are cached "
+              "and the statement has been executed many times. Hits: InnoDB "
+              f"tables of {ROWS} rows in the buffer pool, used in turn. "
+              f"Misses: SELECT * FROM one-column tables in turn, with a cache "
+              f"of {SMALL}, so each opens a table and closes another. SET "
+              "GLOBAL: the misses' InnoDB tables are open. One server at a "
+              f"time, on one data directory; '{CONTROL}' is the stock server "
+              "started a second time.")
+    caveat = ("Instructions take different times: waiting for memory and for "
+              "locks is not in these numbers, nor is the kernel. valgrind's "
+              "threads run one at a time. valgrind 3.19 does not know "
+              "openat2(), so the patched server opens files of MyISAM and Aria "
+              "as on Linux before 5.6, which takes more.")
+    unit = "instructions"
+    higher_is_better = False
+    weight = 3
+    pairs = 1
+    needs_servers = False
+    peers = False
+
+    @staticmethod
+    def add_arguments(parser):
+        parser.add_argument("--instructions-tables", default="1,4,16",
+                            metavar="N,N...", help="tables of the hits "
+                            "(default %(default)s)")
+        parser.add_argument("--instructions-statements", type=positive,
+                            default=2000, metavar="N",
+                            help="of each kind (default %(default)s)")
+        parser.add_argument("--instructions-misses", type=positive,
+                            default=3000, metavar="N",
+                            help="tables of each engine (default %(default)s)")
+
+    @classmethod
+    def check(cls, options):
+        callgrind.require()
+        integers(options.instructions_tables)
+
+    @classmethod
+    def disk(cls, options):
+        return table_bytes(ENGINES, options.instructions_misses) + (1 << 30)
+
+    @classmethod
+    def cells(cls, options):
+        return [{"label": label, "part": None} for label in (
+            *(hit_label(protocol, name, tables) for protocol in PROTOCOLS
+              for name in STATEMENTS
+              for tables in integers(options.instructions_tables)),
+            *(MISS + engine for engine in ENGINES), CLOSE)]
+
+    @classmethod
+    def server(cls, trees, variant, options):
+        most = options.instructions_misses
+        return Server(trees / ("stock" if variant == CONTROL else variant),
+                      trees / "bench" / f"instructions-{most}",
+                      [f"--table-definition-cache={4 * most + 1000}",
+                       f"--table-open-cache={most + 1000}",
+                       # Both then have one list of free TABLEs
+                       "--table-open-cache-instances=1",
+                       "--innodb-buffer-pool-size=512M",
+                       "--innodb-buffer-pool-load-at-startup=0",
+                       "--innodb-stats-auto-recalc=0"], variant)
+
+    @classmethod
+    def prepare_program(cls, trees, options, progress):
+        server = cls.server(trees, "stock", options)
+        ready = server.datadir / "have-all-tables"
+        if ready.exists():
+            return
+        server.start("--innodb-flush-log-at-trx-commit=0", "--sync-frm=0",
+                     "--debug-no-sync")
+        most = max(integers(options.instructions_tables))
+        create_tables(server, DATABASE, "innodb", most, progress,
+                      "id INT PRIMARY KEY, k INT NOT NULL, c CHAR(120) NOT "
+                      "NULL, pad CHAR(60) NOT NULL, KEY (k)")
+        server.sql("".join(
+            f"REPLACE INTO t{number + 1} SELECT seq, seq, REPEAT('c', 119), "
+            f"REPEAT('p', 59) FROM seq_1_to_{ROWS};" for number in range(most)),
+            DATABASE)
+        for engine in ENGINES:
+            create_tables(server, MISSES + engine, engine,
+                          options.instructions_misses, progress)
+        server.stop()
+        ready.touch()
+
+    @classmethod
+    def measure_pair(cls, trees, options, _part, order):
+        found = {}
+        for variant in (*order, CONTROL):
+            server = cls.server(trees, variant, options)
+            with callgrind.Counted(server) as counted:
+                for label, value in cls.measure_server(counted, options):
+                    found.setdefault(label, {})[variant] = value
+        return found
+
+    @classmethod
+    def measure_server(cls, counted, options):
+        """Yield (label, instructions a statement)."""
+        session = wire.Connection(counted.server.socket, DATABASE, "root")
+        count = options.instructions_statements
+
+        def numbered(number, size):
+            first = number * 7919 % (ROWS - size) + 1
+            return (first, first + size - 1)[:1 + (size > 1)]
+
+        for protocol in PROTOCOLS:
+            for name, text in STATEMENTS.items():
+                size = RANGE if text.count("{}") > 2 else 1
+                for tables in integers(options.instructions_tables):
+                    if protocol == "prepared":
+                        statements = [session.prepare(text.format(
+                            table + 1, *2 * "?")) for table in range(tables)]
+
+                        def execute(number):
+                            session.send_packets(wire.execution(
+                                statements[number % tables],
+                                *numbered(number, size)))
+                            session.skip_result()
+                    else:
+                        def execute(number):
+                            session.send(text.format(number % tables + 1,
+                                                     *numbered(number, size)))
+                            session.skip_result()
+                    yield (hit_label(protocol, name, tables),
+                           counted.each(count, execute))
+        for engine in ENGINES:
+            session.query(f"USE {MISSES}{engine}")
+            session.query("SET GLOBAL table_open_cache = "
+                          f"{options.instructions_misses + 1000}")
+
+            def miss(number):
+                session.send(f"SELECT * FROM t"
+                             f"{number % options.instructions_misses + 1}")
+                session.skip_result()
+            for number in range(options.instructions_misses):
+                miss(number)
+            if engine == ENGINES[0]:
+                yield CLOSE, counted.once(
+                    lambda: session.query(f"SET GLOBAL table_open_cache = {SMALL}")
+                ) / (options.instructions_misses - SMALL)
+            session.query(f"SET GLOBAL table_open_cache = {SMALL}")
+            yield MISS + engine, counted.each(count, miss)
+        session.close()
