@@ -27,8 +27,8 @@ import time
 sys.dont_write_bytecode = True
 from benchlib import wire                                      # noqa: E402
 from benchlib.servers import BenchError, Server                # noqa: E402
-from benchlib.unsynced import (Disk, SECONDS, add_server_arguments,   # noqa: E402
-                               build_layer, run_cases)
+from benchlib.unsynced import (Disk, QUIET_INNODB, SECONDS,   # noqa: E402
+                               add_case_arguments, build_layer, run_cases)
 
 ROOT, SECOND = 3 * 16384, 4 * 16384     # of the primary key, of the other index
 DATABASE = "powerloss"
@@ -160,19 +160,13 @@ def try_case(name, tree, build, directory, options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    add_server_arguments(parser)
-    parser.add_argument("cases", nargs="*", metavar="CASE",
-                        help=f"{' or '.join(CASES)} (default: each)")
+    add_case_arguments(parser, CASES)
     parser.add_argument("--flush-method", default="O_DIRECT")
     parser.add_argument("--no-doublewrite", action="store_true")
     args = parser.parse_args()
-    options = ["--innodb-use-native-aio=0", "--innodb-max-dirty-pages-pct-lwm=0",
-               "--innodb-max-dirty-pages-pct=90", "--innodb-fast-shutdown=1",
+    options = [*QUIET_INNODB,
                f"--innodb-flush-method={args.flush_method}",
-               f"--innodb-doublewrite={0 if args.no_doublewrite else 1}",
-               "--innodb-stats-persistent=0", "--innodb-stats-auto-recalc=0",
-               "--innodb-buffer-pool-dump-at-shutdown=0",
-               "--innodb-buffer-pool-load-at-startup=0"]
+               f"--innodb-doublewrite={0 if args.no_doublewrite else 1}"]
     return run_cases(
         args.cases or CASES, "power-loss-", args.keep, lambda name, directory:
         try_case(name, args.tree, args.type, directory, options))

@@ -24,8 +24,8 @@ import time
 sys.dont_write_bytecode = True
 from benchlib import wire                                      # noqa: E402
 from benchlib.servers import BenchError, Server                # noqa: E402
-from benchlib.unsynced import (Disk, SECONDS, add_server_arguments,   # noqa: E402
-                               build_layer, run_cases)
+from benchlib.unsynced import (Disk, QUIET_INNODB, SECONDS,   # noqa: E402
+                               add_case_arguments, build_layer, run_cases)
 
 DATABASE = "removed"
 ROWS = 600                      # of the other table, about two a page
@@ -184,17 +184,10 @@ def try_case(name, tree, build, directory, options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    add_server_arguments(parser)
-    parser.add_argument("cases", nargs="*", metavar="CASE",
-                        help=f"{' or '.join(CASES)} (default: each)")
+    add_case_arguments(parser, CASES)
     args = parser.parse_args()
-    options = ["--innodb-use-native-aio=0", "--innodb-max-dirty-pages-pct-lwm=0",
-               "--innodb-max-dirty-pages-pct=90", "--innodb-doublewrite=0",
-               "--innodb-io-capacity=100", "--innodb-io-capacity-max=100",
-               "--innodb-fast-shutdown=1", "--skip-stack-trace",
-               "--innodb-stats-persistent=0", "--innodb-stats-auto-recalc=0",
-               "--innodb-buffer-pool-dump-at-shutdown=0",
-               "--innodb-buffer-pool-load-at-startup=0"]
+    options = [*QUIET_INNODB, "--innodb-doublewrite=0", "--skip-stack-trace",
+               "--innodb-io-capacity=100", "--innodb-io-capacity-max=100"]
     return run_cases(
         args.cases or CASES, "removed-pages-", args.keep, lambda name, directory:
         try_case(name, args.tree, args.type, directory, options))

@@ -14,6 +14,13 @@ from .servers import BenchError
 RECORD = struct.Struct("<c7xQQQII")
 SECONDS = 30                    # to wait for an event
 
+# No thread of InnoDB's writes or reads a page unless a statement asks for it
+QUIET_INNODB = ["--innodb-use-native-aio=0", "--innodb-max-dirty-pages-pct-lwm=0",
+                "--innodb-max-dirty-pages-pct=90", "--innodb-fast-shutdown=1",
+                "--innodb-stats-persistent=0", "--innodb-stats-auto-recalc=0",
+                "--innodb-buffer-pool-dump-at-shutdown=0",
+                "--innodb-buffer-pool-load-at-startup=0"]
+
 
 def build_layer(directory):
     """Compile unsynced_writes.c; return the library."""
@@ -32,6 +39,13 @@ def add_server_arguments(parser):
     parser.add_argument("--type", default="release")
     parser.add_argument("--keep", action="store_true",
                         help="keep the data directories")
+
+
+def add_case_arguments(parser, cases):
+    """Which server, and which of the cases."""
+    add_server_arguments(parser)
+    parser.add_argument("cases", nargs="*", metavar="CASE",
+                        help=f"{' or '.join(cases)} (default: each)")
 
 
 def run_cases(names, prefix, keep, try_case):
