@@ -8,9 +8,18 @@
 extern "C" {
 #endif
 
+#ifdef EMBEDDED_LIBRARY
+/* The program that has the library may unload it while the thread runs */
+#define my_return_memory() do { } while (0)
+#define my_return_more_memory() do { } while (0)
+#define my_return_slice(bytes) ((void) (bytes))
+#define my_return_freed_memory(bytes) ((void) (bytes))
+#else
 void my_return_memory(void);
 void my_return_more_memory(void);
+void my_return_slice(size_t bytes);
 void my_return_freed_memory(size_t bytes);
+#endif
 
 #ifdef __cplusplus
 }

@@ -9,14 +9,17 @@
 
   malloc_trim() gives back each free page of each arena. It walks along the free
   blocks of one arena after the other, with the arena locked; a thread that
-  allocates from this arena meanwhile waits. How long that takes depends on what
-  is free in the arena: 0.2 s for 0.8 GiB and 1.9 s for 3 GiB were measured. So
-  nothing is given back while an arena has much free memory, and
+  allocates from this arena meanwhile waits. Pages that are not back yet cost
+  0.2 s a GiB, all others a tenth of that (2 GiB in one arena, measured alone). No
+  function of glibc's says how much an arena has free without such a walk. So
+  nothing asks before; instead
 
   - a thread of its own does it. It exists only for that time. A thread that has
     freed memory starts it, which takes some 50 us, and does not wait for it;
   - for an administrator (FLUSH TABLES, SET GLOBAL table_open_cache) it begins at
-    once. For evictions that keep table_cache_memory it begins when these have
+    once, and again for each SLICE that the statement frees while it closes
+    tables. So an arena is not locked for all of this memory at one time;
+  - for evictions that keep table_cache_memory it begins when these have
     freed FREED bytes, and so late that it takes 1 % of the time: see pause_before_trim().
     Other evictions do not start it: their memory is used again.
 
@@ -35,11 +38,8 @@
 /** After how many bytes that evictions have freed the thread starts. */
 #define FREED (1 << 20)
 
-/** Less free memory in all arenas is soon used again. */
-#define WORTH_RETURNING (4ULL << 20)
-
-/** With more free memory in an arena, its threads would wait too long. */
-#define MOST_OF_AN_ARENA (512ULL << 20)
+/** After how many bytes that an administrator's statement has freed it starts. */
+#define SLICE (64 << 20)
 
 /** Microseconds before a trim for evictions. */
 #define LEAST_PAUSE 1000000
@@ -58,47 +58,16 @@ static int32 state;
 static ulonglong last_took;
 /** Bytes that evictions have freed since the thread started last. */
 static int64 freed;
+/** Bytes of an administrator's statements that no trim is for yet. */
+static int64 slice;
 /** When my_return_memory() was called last, in seconds. */
 static int64 asked;
-
-
-/**
-  Is there as much free memory as it should be?
-
-  malloc_info() writes, for each arena, '<heap nr="0">', a line for each size of
-  its free blocks, and then '<total type="rest" count="N" size="BYTES"/>'.
-*/
-
-static my_bool is_worth_it(void)
-{
-  char *text= NULL, *pos;
-  size_t length= 0;
-  ulonglong sum= 0, most= 0;
-  FILE *file= open_memstream(&text, &length);
-  if (!file)
-    return FALSE;
-  if (malloc_info(0, file) | fclose(file))
-    length= 0;
-  for (pos= length ? text : NULL; pos && (pos= strstr(pos, "<heap nr="));)
-  {
-    ulonglong size;
-    if (!(pos= strstr(pos, "<total type=\"rest\"")) ||
-        !(pos= strstr(pos, "size=\"")))
-      break;
-    size= strtoull(pos + 6, NULL, 10);
-    sum+= size;
-    set_if_bigger(most, size);
-  }
-  free(text);
-  return sum >= WORTH_RETURNING && most <= MOST_OF_AN_ARENA;
-}
 
 
 static void trim(void)
 {
   ulonglong begin= my_interval_timer();
-  if (is_worth_it())
-    malloc_trim(0);
+  malloc_trim(0);
   last_took= (my_interval_timer() - begin) / 1000;
 }
 
@@ -110,11 +79,11 @@ static void trim(void)
 
 static void pause_before_trim(void)
 {
-  static const ulong SLICE= 100000;
+  static const ulong NAP= 100000;
   ulonglong left= MY_MIN(MY_MAX(100 * last_took, LEAST_PAUSE), MOST_PAUSE);
   for (; left && my_atomic_load32(&state) == PAUSES;
-       left-= MY_MIN(left, SLICE))
-    my_sleep(SLICE);
+       left-= MY_MIN(left, NAP))
+    my_sleep(NAP);
 }
 
 
@@ -163,6 +132,7 @@ void my_return_memory(void)
 #ifdef CAN_TRIM
   my_atomic_store64_explicit(&asked, (int64) time(NULL),
                              MY_MEMORY_ORDER_RELAXED);
+  my_atomic_store64_explicit(&slice, 0, MY_MEMORY_ORDER_RELAXED);
   for (;;)
   {
     if (change(IDLE, TRIMS))
@@ -175,6 +145,18 @@ void my_return_memory(void)
         my_atomic_load32(&state) == TRIMS_AND_AGAIN)
       break;
   }
+#endif
+}
+
+
+/** Such a statement has freed so many bytes, and goes on. */
+
+void my_return_slice(size_t bytes __attribute__((unused)))
+{
+#ifdef CAN_TRIM
+  if (my_atomic_add64_explicit(&slice, (int64) bytes, MY_MEMORY_ORDER_RELAXED) +
+      (int64) bytes >= SLICE)
+    my_return_memory();
 #endif
 }
 

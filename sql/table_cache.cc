@@ -221,7 +221,14 @@ void tc_purge()
   Table_list list;
   tc_begin_purge();
   tdc_iterate(0, purge_share, &list);
-  tc_close_tables(&list);
+  THD *thd= current_thd;
+  while (TABLE *table= list.pop_front())
+  {
+    const size_t bytes= Table_cache_instance::weight(table);
+    close_table(table);
+    if (thd)
+      my_return_slice(bytes);
+  }
 }
 
 
@@ -245,7 +252,11 @@ void tc_trim()
   while (tc.evict(thd, tc_limit, 32, &list))
   {
     while (TABLE *table= list.pop_front())
-      close_evicted(thd, table);
+    {
+      const size_t bytes= close_evicted(thd, table);
+      if (thd)
+        my_return_slice(bytes);
+    }
   }
   if (thd)
     my_return_memory();

@@ -82,7 +82,7 @@ int main(int argc __attribute__((unused)), char **argv)
 #endif
   if (!resident())
     skip_all("no /proc");
-  plan(4);
+  plan(5);
 
   allocate();
   full= resident();
@@ -107,6 +107,13 @@ int main(int argc __attribute__((unused)), char **argv)
   my_return_freed_memory(1 << 20);
   wait_until_back(full);
   ok(1, "evictions cause it, too");
+
+  allocate();
+  free_most();
+  my_return_slice(32 << 20);
+  my_return_slice(32 << 20);
+  wait_until_back(full);
+  ok(1, "a statement that goes on freeing causes it after each slice");
 
   for (i= 0; i < OBJECTS; i++)
     free(object[i]);
