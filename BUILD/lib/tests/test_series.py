@@ -35,6 +35,8 @@ OWNERS = (
     (r"mysql-test/suite/table_cache/[rt]/stat_nothing_",
      {"less-memory-statistics"}),
     (r"mysql-test/suite/table_cache/[rt]/table_roots_", {"less-memory-sql"}),
+    (r"mysql-test/suite/table_cache/[rt]/key_buffers_",
+     {"less-memory-myisam-aria"}),
     (r"mysql-test/suite/table_cache/[rt]/innodb_handle_memory",
      {"less-memory-innodb"}),
     (r"mysql-test/suite/table_cache/[rt]/aria_checkpoint_without_memory",

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/**
+  @file
+  Spare buffers: memory that an object needs only while a thread uses it.
+
+  A handle of MyISAM or Aria needs two key blocks while a statement uses it. A
+  server may have 100,000 handles open, and a few hundred in use. So a thread
+  takes a buffer when it locks a handle, and gives it back when it unlocks the
+  handle.
+
+  Each CPU has a slot: a list of at most MOST_IN_SLOT buffers, last in, first
+  out, so that a thread mostly gets one that is in the CPU's cache. A thread
+  takes the whole list out of the slot by one atomic exchange, changes it, and
+  puts it back by another exchange. If a second thread uses the slot meanwhile,
+  it finds the slot empty: it allocates a buffer, or leaves a list of its own,
+  which the first thread then frees. So nobody waits, and a list never has two
+  owners.
+*/
+
+#include "mysys_priv.h"
+#include "my_spare_buffers.h"
+#include <my_atomic.h>
+#ifdef __linux__
+#include <sched.h>
+#endif
+
+/** More than the tables of most statements. */
+#define MOST_IN_SLOT 16
+
+typedef struct st_spare_buffer
+{
+  struct st_spare_buffer *next;
+  uint count;                           /**< Buffers of the list from here on */
+} SPARE_BUFFER;
+
+
+static void **slot_of_cpu(MY_SPARE_BUFFERS *spare)
+{
+#ifdef __linux__
+  int cpu= sched_getcpu();
+  return &spare->slots[(uint) MY_MAX(cpu, 0) % MY_SPARE_SLOTS].first;
+#else
+  return &spare->slots[0].first;
+#endif
+}
+
+
+static void free_list(SPARE_BUFFER *list)
+{
+  while (list)
+  {
+    SPARE_BUFFER *next= list->next;
+    my_free(list);
+    list= next;
+  }
+}
+
+
+static SPARE_BUFFER *exchange(void **slot, SPARE_BUFFER *list)
+{
+  return (SPARE_BUFFER*) my_atomic_fasptr(slot, list);
+}
+
+
+/**
+  @return a buffer of at least 'size' bytes with any content; NULL: no memory
+*/
+
+uchar *my_take_buffer(MY_SPARE_BUFFERS *spare, PSI_memory_key key, size_t size)
+{
+  SPARE_BUFFER *list;
+  void **slot;
+  /* A thread writes all of a page to disk, of which it may have set only a part */
+  if (unlikely(size > spare->size))
+    return (uchar*) my_malloc(key, size, MYF(MY_WME | MY_ZEROFILL));
+  slot= slot_of_cpu(spare);
+  if (unlikely(!(list= exchange(slot, NULL))))
+    return (uchar*) my_malloc(key, spare->size, MYF(MY_WME | MY_ZEROFILL));
+  if (list->next)
+    free_list(exchange(slot, list->next));
+  return (uchar*) list;
+}
+
+
+/** Give back what my_take_buffer() has returned for the same size. */
+
+void my_give_buffer(MY_SPARE_BUFFERS *spare, uchar *buffer, size_t size)
+{
+  SPARE_BUFFER *own= (SPARE_BUFFER*) buffer, *list;
+  void **slot;
+  if (unlikely(size > spare->size))
+  {
+    my_free(buffer);
+    return;
+  }
+  slot= slot_of_cpu(spare);
+  list= exchange(slot, NULL);
+  if (likely(!list || list->count < MOST_IN_SLOT))
+  {
+    own->next= list;
+    own->count= list ? list->count + 1 : 1;
+    list= own;
+  }
+  else
+    my_free(buffer);
+  free_list(exchange(slot, list));
+}
+
+
+/** No thread uses 'spare' any more. */
+
+void my_free_spare_buffers(MY_SPARE_BUFFERS *spare)
+{
+  uint n;
+  for (n= 0; n < MY_SPARE_SLOTS; n++)
+    free_list(exchange(&spare->slots[n].first, NULL));
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/**
+  @file
+  The two pages of a handle (MARIA_HA::buff and keyread_buff) and its list of
+  pinned pages, and the bitmap page of a share.
+
+  Threads use those of the handle only while they have it locked. They come from
+  a pool. ha_maria::open() gives them back, and from then on a thread takes them
+  when it locks the handle and gives them back when it unlocks the handle, so
+  that a table in the table cache needs none. All other handles keep them until
+  they are closed, because Aria itself, the recovery and tools use such a handle
+  without a lock. These are also
+
+  1. temporary tables, which stay locked until they are closed; their memory
+     counts for the session, so it does not come from the pool;
+  2. tables that are opened for a repair, which are checked without a lock.
+
+  What a page had is gone after an unlock, so the next search for the next or
+  the previous key begins at the root again. That happens only to HANDLER, which
+  locks and unlocks the table for each row.
+
+  A share gets its bitmap page when a thread writes the first row.
+*/
+
+#include "maria_def.h"
+#include "ma_blockrec.h"
+#include "my_spare_buffers.h"
+
+/** As many pages as a thread may have to pin for one row or key. */
+#define PINNED_PAGES(share) \
+  MY_MAX((share)->base.blobs * 2 + 4, MARIA_MAX_TREE_LEVELS * 3)
+
+/** More, for larger pages or more than 46 blobs, are not kept. */
+static MY_SPARE_BUFFERS spare=
+{
+  2 * 8192 + ALIGN_SIZE(HA_MAX_KEY_BUFF) +
+  MARIA_MAX_TREE_LEVELS * 3 * sizeof(MARIA_PINNED_PAGE),
+  {{ NULL, "" }}
+};
+
+
+static size_t pages_size(const MARIA_SHARE *share)
+{
+  return ALIGN_SIZE(share->base.max_key_block_length * 2 +
+                    share->base.max_key_length);
+}
+
+
+static size_t buffers_size(const MARIA_SHARE *share)
+{
+  return pages_size(share) + PINNED_PAGES(share) * sizeof(MARIA_PINNED_PAGE);
+}
+
+
+/** @return TRUE: no memory */
+
+my_bool _ma_take_key_buffers(MARIA_HA *info)
+{
+  MARIA_SHARE *share= info->s;
+  if (info->buff)
+    return FALSE;
+  if (open_index_no_memory("ma_lock_no_buffers"))
+    return TRUE;
+  info->buff= share->malloc_flag ?
+    (uchar*) my_malloc(PSI_INSTRUMENT_ME, buffers_size(share),
+                       MYF(MY_WME | share->malloc_flag)) :
+    my_take_buffer(&spare, PSI_INSTRUMENT_ME, buffers_size(share));
+  if (!info->buff)
+    return TRUE;
+  info->keyread_buff= info->buff + share->base.max_key_block_length;
+  my_init_dynamic_array2(PSI_INSTRUMENT_ME, &info->pinned_pages,
+                         sizeof(MARIA_PINNED_PAGE),
+                         info->buff + pages_size(share), PINNED_PAGES(share),
+                         16, MYF(MY_WME | share->malloc_flag));
+  return FALSE;
+}
+
+
+void _ma_free_key_buffers(MARIA_HA *info)
+{
+  if (!info->buff)
+    return;
+  DBUG_ASSERT(info->pinned_pages.elements == 0);
+  delete_dynamic(&info->pinned_pages);          /* if it has grown */
+  if (info->s->malloc_flag)
+    my_free(info->buff);
+  else
+    my_give_buffer(&spare, info->buff, buffers_size(info->s));
+  info->buff= info->keyread_buff= NULL;
+  info->page_changed= info->keyread_buff_used= 1;
+}
+
+
+/** A thread has unlocked the handle. */
+
+void _ma_give_key_buffers(MARIA_HA *info)
+{
+  if (info->key_buffers_follow_lock)
+    _ma_free_key_buffers(info);
+}
+
+
+/** Between locks, nobody uses this handle, which is opened with these flags. */
+
+void _ma_let_key_buffers_follow_lock(MARIA_HA *info, uint open_flags)
+{
+  if (info->lock_type == F_UNLCK &&
+      !(open_flags & (HA_OPEN_TMP_TABLE | HA_OPEN_FOR_REPAIR)))
+  {
+    info->key_buffers_follow_lock= 1;
+    _ma_free_key_buffers(info);
+  }
+}
+
+
+void _ma_free_spare_key_buffers(void)
+{
+  my_free_spare_buffers(&spare);
+}
+
+
+/** Allocate the bitmap page of a share. @return TRUE: no memory */
+
+my_bool _ma_bitmap_allocate(MARIA_FILE_BITMAP *bitmap, uint size)
+{
+  myf flag= MYF(MY_WME | bitmap->share->malloc_flag);
+  void *pinned_page;
+  if (open_index_no_memory("ma_bitmap_no_memory") ||
+      !my_multi_malloc(PSI_INSTRUMENT_ME, flag, &bitmap->map, size,
+                       &pinned_page, sizeof(MARIA_PINNED_PAGE), NullS))
+    return TRUE;
+  return my_init_dynamic_array2(PSI_INSTRUMENT_ME, &bitmap->pinned_pages,
+                                sizeof(MARIA_PINNED_PAGE), pinned_page, 1, 1,
+                                flag);
+}

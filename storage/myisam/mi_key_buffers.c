@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/**
+  @file
+  The two key blocks of a handle (MI_INFO::buff).
+
+  Threads use them only while they have the handle locked. A handle that a
+  server has opened gets them from a pool when a thread locks it, and gives
+  them back when a thread unlocks it, so that a table in the table cache needs
+  none. All other handles have them from mi_open() to mi_close(): tools and
+  MyISAM itself use such a handle without a lock. These are also
+
+  1. internal and temporary tables, which stay locked until they are closed;
+  2. tables that are opened for a repair, which are checked without a lock.
+
+  What a buffer had is gone after an unlock, so the next search for the next or
+  the previous key begins at the root again. That happens only to HANDLER, which
+  locks and unlocks the table for each row.
+*/
+
+#include "myisamdef.h"
+#include "my_spare_buffers.h"
+
+/** Larger ones (wide keys, or a large myisam_block_size) are not kept. */
+static MY_SPARE_BUFFERS spare= { 2 * 4096 + HA_MAX_KEY_BUFF, {{ NULL, "" }} };
+
+
+size_t mi_key_buffers_size(const MYISAM_SHARE *share)
+{
+  return share->base.max_key_block_length * 2 + share->base.max_key_length;
+}
+
+
+/** Do the key buffers of a handle that is opened with these flags follow its lock? */
+
+my_bool mi_key_buffers_follow_lock(const MYISAM_SHARE *share, uint open_flags)
+{
+  return (open_flags & (HA_OPEN_FROM_SQL_LAYER | HA_OPEN_INTERNAL_TABLE |
+                        HA_OPEN_TMP_TABLE | HA_OPEN_FOR_REPAIR)) ==
+         HA_OPEN_FROM_SQL_LAYER && !(share->options & HA_OPTION_TMP_TABLE);
+}
+
+
+/** @return TRUE: no memory */
+
+my_bool mi_take_key_buffers(MI_INFO *info)
+{
+  if (info->buff)
+    return FALSE;
+  if (open_index_no_memory("mi_lock_no_buffers") ||
+      !(info->buff= my_take_buffer(&spare, mi_key_memory_MI_INFO,
+                                   mi_key_buffers_size(info->s))))
+    return TRUE;
+  return FALSE;
+}
+
+
+void mi_give_key_buffers(MI_INFO *info)
+{
+  if (!info->buff || !mi_key_buffers_follow_lock(info->s, info->open_flag))
+    return;
+  info->page_changed= info->buff_used= 1;
+  my_give_buffer(&spare, info->buff, mi_key_buffers_size(info->s));
+  info->buff= NULL;
+}
+
+
+void mi_free_key_buffers(void)
+{
+  my_free_spare_buffers(&spare);
+}
