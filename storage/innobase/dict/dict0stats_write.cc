@@ -599,8 +599,12 @@ bool dict_stats_write(dict_table_t *table, index_id_t index_id, trx_t *trx,
   const stats_copy copy{table, index_id};
   dict_sys.unfreeze();
 
-  ut_ad(locked_by(trx, table_stats));
-  ut_ad(locked_by(trx, index_stats));
+  /* dict_stats_save() has locked both, and its metadata locks keep the tables from
+  being replaced. If that were not so, SQL would lock each row. */
+  const bool locked= locked_by(trx, table_stats) && locked_by(trx, index_stats);
+  ut_ad(locked);
+  if (!locked)
+    return false;
   stats_writer table_rows{table_stats, trx};
   stats_writer index_rows{index_stats, trx};
   if (!init_table(table_rows) || !init_index(index_rows))
