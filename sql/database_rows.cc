@@ -49,11 +49,15 @@ static int read_first_name(JOIN_TAB *tab)
 
 
 Database_rows::Database_rows(THD *thd, TABLE_LIST *tables, COND *cond, size_t most)
-  : m_thd(thd), m_table(tables->table), m_names(nullptr), m_count(0)
+  : m_thd(thd), m_table(tables->table), m_names(nullptr), m_count(0), m_failed(false)
 {
-  /* Without memory, the temporary table is filled, which needs some, too */
-  if (is_plain_show(thd, tables, cond))
-    m_names= static_cast<LEX_CSTRING**>(alloc_root(thd->mem_root, most * sizeof(*m_names) + 1));
+  if (!is_plain_show(thd, tables, cond))
+    return;
+#ifndef DBUG_OFF
+  DBUG_EXECUTE_IF("catalog_no_memory", DBUG_SET("+d,simulate_out_of_memory"););
+#endif
+  m_names= static_cast<LEX_CSTRING**>(alloc_root(thd->mem_root, most * sizeof(*m_names) + 1));
+  m_failed= !m_names;
 }
 
 

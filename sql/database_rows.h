@@ -28,6 +28,9 @@ public:
   */
   Database_rows(THD *thd, TABLE_LIST *tables, COND *cond, size_t most);
 
+  /** Out of memory, which has been reported: the caller ends the statement */
+  bool failed() const { return m_failed; }
+
   /** From now on the executor reads the added names */
   ~Database_rows();
 
@@ -49,6 +52,7 @@ private:
   TABLE *const m_table;
   LEX_CSTRING **m_names;        // NULL: the temporary table is filled
   size_t m_count;
+  bool m_failed;
 };
 
 #endif /* DATABASE_ROWS_INCLUDED */
