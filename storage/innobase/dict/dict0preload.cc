@@ -124,6 +124,15 @@ under the latch, and returns MariaDB's error. Messages of the functions for rows
 pages may be in the error log twice. A fil_space_t that the thread has created stays; it
 frees the rest.
 
+A failure is not handed to the threads that wait for the name. Each finds out for
+itself, and reports it, as in MariaDB:
+
+ 1. The file is missing or bad: dict_load_table_one() adds the table to the cache as
+    unreadable, so the waiters find it there, and read nothing.
+ 2. SYS_TABLES has no such row: a waiter looks it up, and opens no file.
+ 3. Other rows or pages are bad: the waiters load the table one after the other, as
+    they do in MariaDB under the latch.
+
 A thread does not prepare
 
  1. tables with a FULLTEXT INDEX: it opens their file in advance, but loads their
@@ -250,7 +259,7 @@ bool read_root(dict_table_t *table)
 } /* anonymous namespace */
 
 /** @return whether the cache has a table */
-static bool is_cached(const std::string &name)
+static bool is_cached(const dict_string &name)
 {
   dict_sys.freeze(SRW_LOCK_CALL);
   const bool found= dict_sys.find_table({name.data(), name.size()});
@@ -339,7 +348,7 @@ bool dict_preload_t::prepare(const span<const char> &table_name,
 bool dict_preload_t::prepare(table_id_t id, dict_err_ignore_t ignore_err)
   noexcept
 {
-  std::string found;
+  dict_string found;
   bool ok;
   {
     dict_rows_t::reader rows;
@@ -359,10 +368,10 @@ void dict_preload_t::build() noexcept
       recv_recovery_is_on() || !fil_ibd_file::may_open())
     return;
 
-  std::vector<std::string> names{name};
+  dict_vector<dict_string> names{name};
   for (size_t i= 0; i < names.size() && tables.size() < MAX_BUILT; i++)
   {
-    const std::string n{names[i]};
+    const dict_string n{names[i]};
     if (!build(n, &names) && i == 0)
       break;
   }
@@ -375,7 +384,7 @@ void dict_preload_t::build() noexcept
 @param uncommitted  belongs to table
 @return whether there is a matching tablespace */
 bool dict_preload_t::open_file(dict_rows_t::reader *rows,
-                               const std::string &table_name,
+                               const dict_string &table_name,
                                dict_table_t **table, unsigned *uncommitted)
   noexcept
 {
@@ -395,11 +404,10 @@ bool dict_preload_t::open_file(dict_rows_t::reader *rows,
     DEBUG_SYNC_C("dict_preload_file_opened");
     rows->lock();
 
-    if (changes == dict_rows_t::changes());
-    else if (!first)
-      return false;
-    else
+    if (changes != dict_rows_t::changes())
     {
+      if (!first)
+        return false;
       /* The file is the right one if SYS_TABLES has the same row */
       changes= dict_rows_t::changes();
       dict_table_t *again= dict_rows_t::read_table(table_name, uncommitted);
@@ -423,8 +431,8 @@ bool dict_preload_t::open_file(dict_rows_t::reader *rows,
 @param table_name  table name
 @param names       this adds the names of child tables that are not there
 @return whether this was possible */
-bool dict_preload_t::build(const std::string &table_name,
-                           std::vector<std::string> *names) noexcept
+bool dict_preload_t::build(const dict_string &table_name,
+                           dict_vector<dict_string> *names) noexcept
 {
   /* The wanted table was looked up just now */
   if (!tables.empty() && is_cached(table_name))
@@ -464,9 +472,9 @@ bool dict_preload_t::build(const std::string &table_name,
   }
   if (ok)
   {
-    std::vector<std::string> children;
+    dict_vector<dict_string> children;
     b.foreign= dict_rows_t::has_foreign(table_name, &children);
-    for (std::string &child : children)
+    for (dict_string &child : children)
       if (std::find(names->begin(), names->end(), child) == names->end())
         names->push_back(std::move(child));
   }

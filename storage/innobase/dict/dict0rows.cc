@@ -119,12 +119,12 @@ bool find_first(btr_pcur_t *pcur, dict_index_t *index, const search_key &key,
 }
 
 /** @return a column that may be NULL or of any length, as a string */
-std::string column(const rec_t *rec, ulint n)
+dict_string column(const rec_t *rec, ulint n)
 {
   ulint len;
   const byte *field= rec_get_nth_field_old(rec, n, &len);
   return len == UNIV_SQL_NULL
-    ? std::string() : std::string(reinterpret_cast<const char*>(field), len);
+    ? dict_string() : dict_string(reinterpret_cast<const char*>(field), len);
 }
 
 /** dict_load_table_low() reports invalid flags, and so does dict_load_table_one() later.
@@ -159,8 +159,8 @@ bool are_flags_usual(const rec_t *rec)
 @param name      table name, or nullptr for any
 @param ids       if not nullptr, this adds the identifiers of the constraints
 @return whether there are constraints, or they cannot be read */
-bool find_foreign(dict_index_t *index, const std::string *name,
-                  std::vector<std::string> *ids)
+bool find_foreign(dict_index_t *index, const dict_string *name,
+                  dict_vector<dict_string> *ids)
 {
   ut_ad(dict_sys.frozen());
   const search_key key(index, name ? name->data() : "",
@@ -203,12 +203,12 @@ bool find_foreign(dict_index_t *index, const std::string *name,
 /** Read SYS_FOREIGN.FOR_NAME.
 @param id    identifier of a constraint
 @return name of the child table, empty if it was not found */
-std::string child_of(const std::string &id)
+dict_string child_of(const dict_string &id)
 {
   ut_ad(dict_sys.frozen());
   dict_index_t *index= dict_sys.sys_foreign->indexes.start;
   const search_key key(index, id.data(), id.size());
-  std::string name;
+  dict_string name;
   btr_pcur_t pcur;
   dict_mtr_t mtr;
   mtr.start();
@@ -259,7 +259,7 @@ bool read_fields(dict_index_t *index, btr_pcur_t *pcur, bool *is_positioned,
 
 } /* anonymous namespace */
 
-bool dict_rows_t::name_of(table_id_t id, std::string *name) noexcept
+bool dict_rows_t::name_of(table_id_t id, dict_string *name) noexcept
 {
   ut_ad(dict_sys.frozen());
   byte id_buf[8];
@@ -296,7 +296,7 @@ bool dict_rows_t::name_of(table_id_t id, std::string *name) noexcept
   return found;
 }
 
-dict_table_t *dict_rows_t::read_table(const std::string &name,
+dict_table_t *dict_rows_t::read_table(const dict_string &name,
                                       unsigned *uncommitted) noexcept
 {
   ut_ad(dict_sys.frozen());
@@ -323,14 +323,14 @@ dict_table_t *dict_rows_t::read_table(const std::string &name,
   return table;
 }
 
-bool dict_rows_t::read_tables(std::string *after,
+bool dict_rows_t::read_tables(dict_string *after,
                               const std::set<uint32_t> *spaces,
-                              std::vector<dict_table_t*> *tables,
+                              dict_vector<dict_table_t*> *tables,
                               bool *dropped) noexcept
 {
   ut_ad(dict_sys.frozen());
   dict_index_t *index= dict_sys.sys_tables->indexes.start;
-  const std::string first{*after};
+  const dict_string first{*after};
   const search_key key(index, first.data(), first.size());
   bool more= false;
   btr_pcur_t pcur;
@@ -395,7 +395,7 @@ bool dict_rows_t::read_indexes(dict_table_t *table, mem_heap_t *heap) noexcept
   dict_index_t *sys_index= dict_sys.sys_indexes->indexes.start;
   const search_key key(sys_index, id, sizeof id);
   /* SYS_INDEXES and SYS_FIELDS have an mtr each, so this never has latches in both */
-  std::vector<dict_index_t*> indexes;
+  dict_vector<dict_index_t*> indexes;
   bool ok= true;
   btr_pcur_t pcur;
   dict_mtr_t mtr;
@@ -470,8 +470,8 @@ void dict_rows_t::free_table(dict_table_t *table) noexcept
   dict_mem_table_free(table);
 }
 
-bool dict_rows_t::has_foreign(const std::string &name,
-                              std::vector<std::string> *children) noexcept
+bool dict_rows_t::has_foreign(const dict_string &name,
+                              dict_vector<dict_string> *children) noexcept
 {
   ut_ad(dict_sys.frozen());
   if (!dict_sys.sys_foreign || !dict_sys.sys_foreign_cols)
@@ -485,12 +485,12 @@ bool dict_rows_t::has_foreign(const std::string &name,
   }
   if (!(known & 1))
     return false;
-  std::vector<std::string> ids;
+  dict_vector<dict_string> ids;
   bool found= find_foreign(for_name, &name, nullptr);
   found|= find_foreign(for_name->indexes.next, &name, &ids);
-  for (const std::string &id : ids)
+  for (const dict_string &id : ids)
   {
-    std::string child{child_of(id)};
+    dict_string child{child_of(id)};
     if (!child.empty())
       children->push_back(std::move(child));
   }

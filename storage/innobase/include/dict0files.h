@@ -22,7 +22,7 @@ class dict_files_t
   under it */
   std::mutex mutex;
   /** the last row that was read */
-  std::string position;
+  dict_string position;
   /** whether there may be rows after it */
   bool more= true;
   /** whether there are rows of tables that were dropped, and not yet purged */
@@ -36,7 +36,7 @@ class dict_files_t
   struct slice
   {
     /** their rows of SYS_TABLES, owned */
-    std::vector<dict_table_t*> tables;
+    dict_vector<dict_table_t*> tables;
     /** dict_rows_t::changes() when the rows were read */
     uint64_t changes;
     ~slice();

@@ -28,7 +28,7 @@ class dict_preload_t
   };
 
   /** the table that this thread loads, to be found by others that want it */
-  std::string name;
+  dict_string name;
   /** the next loading thread in the slot */
   dict_preload_t *next= nullptr;
   /** whether this is in a slot, and others wait for it */
@@ -42,7 +42,7 @@ class dict_preload_t
   /** dict_rows_t::changes() when the first row was read */
   uint64_t changes= 0;
   /** the definitions: the wanted table, then its FOREIGN KEY children */
-  std::vector<built> tables;
+  dict_vector<built> tables;
 
 public:
   dict_preload_t()= default;
@@ -86,9 +86,9 @@ private:
   bool enter(const span<const char> &table_name) noexcept;
   void leave() noexcept;
   void build() noexcept;
-  bool build(const std::string &table_name, std::vector<std::string> *names)
+  bool build(const dict_string &table_name, dict_vector<dict_string> *names)
     noexcept;
-  bool open_file(dict_rows_t::reader *rows, const std::string &table_name,
+  bool open_file(dict_rows_t::reader *rows, const dict_string &table_name,
                  dict_table_t **table, unsigned *uncommitted) noexcept;
   void discard() noexcept;
 };

@@ -22,6 +22,12 @@ struct dict_mtr_t : mtr_t {};
 struct dict_mtr_t : mtr_t { dict_mtr_t() : mtr_t(nullptr) {} };
 #endif
 
+/* Strings and lists, in functions that throw nothing. Without memory, the allocator
+tries again for a minute, then says so in the error log and ends the server, as it does
+for all of InnoDB. */
+typedef std::basic_string<char, std::char_traits<char>, ut_allocator<char>> dict_string;
+template <class T> using dict_vector= std::vector<T, ut_allocator<T>>;
+
 /** The rows of the dictionary tables, names of tables, and files: a thread may change
 them only between dict_sys.lock() and dict_sys.unlock(), which hold the latch here
 exclusively. Threads in dict_sys.lock_cache() do not hold it; they load tables, evict
@@ -84,14 +90,14 @@ public:
   @param id    table identifier
   @param name  the name
   @return whether a name was found */
-  static bool name_of(table_id_t id, std::string *name) noexcept;
+  static bool name_of(table_id_t id, dict_string *name) noexcept;
 
   /** Read the row of SYS_TABLES.
   @param name         table name
   @param uncommitted  what to pass to dict_load_columns()
   @return a definition without columns and indexes, to be freed by free_table()
   @retval nullptr if there is no row, or it is not understood */
-  static dict_table_t *read_table(const std::string &name,
+  static dict_table_t *read_table(const dict_string &name,
                                   unsigned *uncommitted) noexcept;
 
   /** What a row of SYS_INDEXES is for the definition of a table */
@@ -130,8 +136,8 @@ public:
   @param tables  this adds their definitions, without columns and indexes
   @param dropped set if there are rows of tables that were dropped, and not yet purged
   @return whether there may be more rows */
-  static bool read_tables(std::string *after, const std::set<uint32_t> *spaces,
-                          std::vector<dict_table_t*> *tables, bool *dropped)
+  static bool read_tables(dict_string *after, const std::set<uint32_t> *spaces,
+                          dict_vector<dict_table_t*> *tables, bool *dropped)
     noexcept;
 
   /** @return whether two definitions are of the same table and file */
@@ -148,8 +154,8 @@ public:
   @param name      table name
   @param children  this adds the names of the tables that have a FOREIGN KEY to it
   @return whether there are constraints, or they cannot be read */
-  static bool has_foreign(const std::string &name,
-                          std::vector<std::string> *children) noexcept;
+  static bool has_foreign(const dict_string &name,
+                          dict_vector<dict_string> *children) noexcept;
 };
 
 #endif
