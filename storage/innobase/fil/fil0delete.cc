@@ -293,7 +293,19 @@ void fil_deletion_t::before_purge(table_id_t id) noexcept
   {
     if (d->running)
     {
-      deletion_ended.wait(lock);
+#ifdef ENABLED_DEBUG_SYNC
+      DBUG_EXECUTE_IF("fil_deletion_purge_waits",
+                      lock.unlock();
+                      debug_sync_set_action
+                        (_current_thd(),
+                         STRING_WITH_LEN("now SIGNAL purge_waits"));
+                      lock.lock(););
+#endif
+      deletion_ended.wait(lock, [&]()
+      {
+        d= find(id, &owner);
+        return !d || !d->running;
+      });
       continue;
     }
     d->running= true;
