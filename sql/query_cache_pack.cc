@@ -212,7 +212,7 @@ void Query_cache::pack_in_slices(THD *thd, size_t join_limit,
 {
   DBUG_ENTER("Query_cache::pack_in_slices");
   /* There is only one cursor, so only one thread at a time may pack */
-  if (query_cache_lock_maintenance(thd, &LOCK_pack, true))
+  if (query_cache_may_pack.begin(thd, &LOCK_pack))
     DBUG_VOID_RETURN;
   lock_slice(thd);
   if (query_cache_size)
@@ -228,6 +228,6 @@ void Query_cache::pack_in_slices(THD *thd, size_t join_limit,
     }
   }
   unlock();
-  mysql_mutex_unlock(&LOCK_pack);
+  query_cache_may_pack.end(&LOCK_pack);
   DBUG_VOID_RETURN;
 }

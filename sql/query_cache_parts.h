@@ -49,11 +49,37 @@ static constexpr uint32 ORPHAN= 1U << 31;
 */
 static constexpr ulonglong SLICE= 500000;
 
+/**
+  The right to do some maintenance, which one thread at a time has. LOCK_pack
+  protects that to pack (FLUSH QUERY CACHE), LOCK_database that to walk along the
+  tables (DROP DATABASE). A thread holds the mutex for a moment.
+*/
+struct Query_cache_right
+{
+  bool taken;
+  mysql_cond_t given_back;
+
+  bool begin(THD *thd, mysql_mutex_t *mutex);
+  void end(mysql_mutex_t *mutex);
+};
+
+/** How a resize waits for threads that use an area */
+struct Query_cache_resizes
+{
+  /* Number of resizes in wait_for_readers() */
+  std::atomic<uint> waiting;
+  /* Number of wake-ups. Written with the mutex */
+  std::atomic<uint> events;
+  mysql_mutex_t mutex;
+  mysql_cond_t woken;
+};
+
+extern Query_cache_right query_cache_may_pack, query_cache_may_walk;
+extern Query_cache_resizes query_cache_resizes;
 extern PSI_stage_info stage_waiting_to_maintain_query_cache;
 
+void query_cache_wake_resizes();
 bool query_cache_slice_is_over(uint step, ulonglong deadline);
-bool query_cache_lock_maintenance(THD *thd, mysql_mutex_t *mutex,
-                                  bool killable);
 
 /* The block of which this table is the type-dependent header */
 static inline Query_cache_block *block_of(Query_cache_table *table)
@@ -73,7 +99,12 @@ static inline Query_cache_block *block_of(Query_cache_block_table *node)
 
 inline void Query_cache_query::init_n_lock()
 {
-  res= 0; wri= 0; len= 0; ready= 0; registered= 0; hit_count= 0;
+  res= 0;
+  wri= 0;
+  len= 0;
+  ready= 0;
+  registered= 0;
+  hit_count= 0;
   pins.count= 0;
   pins.area= query_cache.area;
   pins.block= nullptr;

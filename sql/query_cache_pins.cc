@@ -56,12 +56,24 @@ bool Query_cache::get_area(size_t length)
 }
 
 
-/** Remove a pin of an area. The thread that removes the last one frees it. */
+/**
+  Remove a pin of an area. The thread that removes the last one frees it.
+
+  A resize may wait for that, or until the cache's own pin is the only one.
+*/
 
 void Query_cache::unpin_area(Query_cache_area *old)
 {
-  if (!old || old->pins.fetch_sub(1, std::memory_order_acq_rel) != 1)
+  if (!old)
     return;
+  /* Sequentially consistent: see query_cache_wake_resizes() */
+  const uint32 pins= old->pins.fetch_sub(1);
+  if (pins > 1)
+  {
+    if (pins == 2)
+      query_cache_wake_resizes();
+    return;
+  }
 #if defined(DBUG_OFF) && defined(HAVE_MADVISE) &&  defined(MADV_DODUMP)
   (void) madvise(old->memory, old->length, MADV_DODUMP);
 #endif
@@ -71,6 +83,7 @@ void Query_cache::unpin_area(Query_cache_area *old)
   given_up_memory-= old->length;
   given_up_areas--;
   delete old;
+  query_cache_wake_resizes();
 }
 
 

@@ -47,6 +47,8 @@
   queries_in_cache   Counts the queries whose first table is live: all live
                      queries, and dead queries of which only a table other than
                      the first was invalidated, until a thread reclaims them.
+                     Also right for a query whose registration kills its first
+                     table: see registration_failed().
   dead_queries       Counts the other queries in queries_blocks and
                      incomplete_blocks.
 
@@ -76,9 +78,9 @@
      live one (query_cache_evict.cc).
   3. The thread of query_cache_slices.cc frees the rest.
 
-  Order of locks: LOCK_global_system_variables (a resize), LOCK_pack or
-  LOCK_database, the cache's lock, structure_guard_mutex. No thread holds both
-  LOCK_pack and LOCK_database.
+  Order of locks: LOCK_global_system_variables (a resize), the right to pack or
+  the right to walk (Query_cache_right), the cache's lock,
+  structure_guard_mutex. No thread has both rights.
 
   Some costs under the cache's lock remain:
 
@@ -433,19 +435,26 @@ uint Query_cache::reclaim(uint max_queries, ulonglong deadline)
   DROP DATABASE: invalidate its tables.
 
   The loop turns the ring of live tables once: a step examines the root and
-  makes the next table the root. LOCK_database keeps other threads from turning
-  the ring between two slices. Two other changes are harmless:
+  makes the next table the root. Only one thread at a time walks, so no other
+  thread turns the ring between two slices. Two other changes are harmless:
 
   1. A thread adds a table. It adds the table behind the root, where the loop
      has been already.
   2. A thread removes some tables, or all. Then the loop examines some twice.
+
+  A thread that is killed while it waits for another one to walk has dropped the
+  tables already. It kills those of all databases, which needs no walk.
 */
 
 void Query_cache::invalidate_database(THD *thd, const char *db)
 {
   uint own= 0;
   DBUG_ENTER("Query_cache::invalidate_database");
-  query_cache_lock_maintenance(thd, &LOCK_database, false);
+  if (query_cache_may_walk.begin(thd, &LOCK_database))
+  {
+    invalidate_all();
+    DBUG_VOID_RETURN;
+  }
   lock(thd);
   ulong left= query_cache_size ? tables.records : 0;
   for (;;)
@@ -466,7 +475,7 @@ void Query_cache::invalidate_database(THD *thd, const char *db)
   }
   reclaim_at_once(own);
   unlock();
-  mysql_mutex_unlock(&LOCK_database);
+  query_cache_may_walk.end(&LOCK_database);
   DBUG_VOID_RETURN;
 }
 

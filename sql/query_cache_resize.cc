@@ -63,6 +63,32 @@ Query_cache_area *Query_cache::give_up_area()
 }
 
 
+Query_cache_resizes query_cache_resizes;
+
+
+/**
+  Something has happened for which a resize may wait. The caller may hold the
+  cache's lock.
+
+  No wake-up is lost. All these operations have one order: the caller changes the
+  count of pins or of areas, or 'settings', and then reads 'waiting'; the resize
+  adds to that, and then reads the counts. So one of the two sees what the other
+  has done. If the resize has read the counts before the change, it finds that
+  'events' is not what it was before it read them.
+*/
+
+void query_cache_wake_resizes()
+{
+  Query_cache_resizes *const resizes= &query_cache_resizes;
+  if (likely(!resizes->waiting))
+    return;
+  mysql_mutex_lock(&resizes->mutex);
+  resizes->events++;
+  mysql_cond_broadcast(&resizes->woken);
+  mysql_mutex_unlock(&resizes->mutex);
+}
+
+
 /**
   Wait until threads use at most a given number of areas. The caller is a resize
   and holds the cache's lock.
@@ -82,27 +108,32 @@ Query_cache_area *Query_cache::give_up_area()
 bool Query_cache::wait_for_readers(ulonglong number, size_t areas)
 {
   THD *thd= current_thd;
-  PSI_stage_info old_stage= { 0, NULL, 0 };
-  bool too_many, waited= false;
+  Query_cache_resizes *const resizes= &query_cache_resizes;
+  bool too_many;
   resizes_waiting++;
-  while ((too_many= given_up_areas + (area && area->pins > 1) > areas) &&
-         settings == number && thd && !thd->killed)
+  resizes->waiting++;
+  for (;;)
   {
+    const uint seen= resizes->events;
+    too_many= given_up_areas + (area && area->pins > 1) > areas;
+    if (!too_many || settings != number || !thd || thd->killed)
+      break;
     unlock();
     mysql_mutex_unlock(&LOCK_global_system_variables);
-    if (!waited)
-      thd->backup_stage(&old_stage);
-    waited= true;
-    THD_STAGE_INFO(thd, stage_waiting_to_maintain_query_cache);
-    my_sleep(10000);
+    PSI_stage_info old_stage;
+    mysql_mutex_lock(&resizes->mutex);
+    thd->ENTER_COND(&resizes->woken, &resizes->mutex,
+                    &stage_waiting_to_maintain_query_cache, &old_stage);
+    while (resizes->events == seen && !thd->killed)
+      mysql_cond_wait(&resizes->woken, &resizes->mutex);
+    thd->EXIT_COND(&old_stage);                 // unlocks
     mysql_mutex_lock(&LOCK_global_system_variables);
     /* lock_slice() leaves 'settings' alone: it makes no other resize give up */
     lock_slice(thd);
     DEBUG_SYNC(thd, "query_cache_resize_looks");
   }
+  resizes->waiting--;
   resizes_waiting--;
-  if (waited)
-    THD_STAGE_INFO(thd, old_stage);
   return too_many || settings != number;
 }
 
@@ -140,6 +171,7 @@ bool Query_cache::replace_area(size_t size, Query_cache_area **old)
   const ulonglong number= ++settings;
   size_t new_size;
   DBUG_ENTER("Query_cache::replace_area");
+  query_cache_wake_resizes();                   // they give up
 
   if (size && wait_for_readers(number, 1))
     DBUG_RETURN(true);

@@ -25,17 +25,15 @@
 
 /*
   Time for which the reclaiming thread holds the lock in one slice. Like the
-  other times here, except MAINTENANCE_POLL, it is in nanoseconds. It is shorter
-  than SLICE because statements that have invalidated nothing wait for it:
-  measured with one client, the longest of these waits was 0.54 ms with slices
-  of 0.5 ms and 0.37 ms with these.
+  other times here, it is in nanoseconds. It is shorter than SLICE because
+  statements that have invalidated nothing wait for it: measured with one client,
+  the longest of these waits was 0.54 ms with slices of 0.5 ms and 0.37 ms with
+  these.
 */
 static constexpr ulonglong RECLAIM_SLICE= 100000;
 /* A pause is as long as the slice was, plus this time */
 static constexpr ulonglong PAUSE= 200000;
 static constexpr ulonglong LONGEST_PAUSE= 50000000;
-/* Interval at which FLUSH QUERY CACHE looks for another one. Microseconds */
-static constexpr ulong MAINTENANCE_POLL= 1000;
 
 /*
   One stage for all waits here: performance_schema_max_stage_classes is 160 by
@@ -95,51 +93,69 @@ bool query_cache_slice_is_over(uint step, ulonglong deadline)
 }
 
 
+Query_cache_right query_cache_may_pack, query_cache_may_walk;
+
+
 /**
-  Take a mutex that keeps other threads from doing the same maintenance.
+  Get the right, and wait until no other thread has it. The caller holds no lock.
 
   A thread sets a stage only if it has to wait: in MariaDB a flush has only one
   stage, that of the cache's lock, and perfschema.stage_mdl_global counts them.
 
-  @param killable whether the thread gives up when a user kills it
-  @return whether it has given up
+  @return whether a user has killed the thread, and it has given up
 */
 
-bool query_cache_lock_maintenance(THD *thd, mysql_mutex_t *mutex,
-                                  bool killable)
+bool Query_cache_right::begin(THD *thd, mysql_mutex_t *mutex)
 {
-  if (!mysql_mutex_trylock(mutex))
+  mysql_mutex_lock(mutex);
+  if (likely(!taken))
+  {
+    taken= true;
+    mysql_mutex_unlock(mutex);
     return false;
-  bool locked= false;
-  PSI_stage_info old_stage= { 0, NULL, 0 };
-  thd->backup_stage(&old_stage);
-  THD_STAGE_INFO(thd, stage_waiting_to_maintain_query_cache);
-  if (killable)
-  {
-    while (!thd->killed && !(locked= !mysql_mutex_trylock(mutex)))
-      my_sleep(MAINTENANCE_POLL);
   }
-  else
-  {
-    mysql_mutex_lock(mutex);
-    locked= true;
-  }
-  THD_STAGE_INFO(thd, old_stage);
-  return !locked;
+  PSI_stage_info old_stage;
+  thd->ENTER_COND(&given_back, mutex, &stage_waiting_to_maintain_query_cache,
+                  &old_stage);
+  while (taken && !thd->killed)
+    mysql_cond_wait(&given_back, mutex);
+  const bool given_up= taken;
+  taken= true;
+  thd->EXIT_COND(&old_stage);                   // unlocks
+  return given_up;
+}
+
+
+/** Give the right back. A waiting thread that is killed now gets it, too. */
+
+void Query_cache_right::end(mysql_mutex_t *mutex)
+{
+  mysql_mutex_lock(mutex);
+  DBUG_ASSERT(taken);
+  taken= false;
+  mysql_cond_signal(&given_back);
+  mysql_mutex_unlock(mutex);
 }
 
 
 #ifdef HAVE_PSI_INTERFACE
-static PSI_mutex_key key_LOCK_pack, key_LOCK_database;
-static PSI_cond_key key_COND_reclaim;
+static PSI_mutex_key key_LOCK_pack, key_LOCK_database, key_LOCK_resize;
+static PSI_cond_key key_COND_pack, key_COND_database, key_COND_resize,
+                    key_COND_reclaim;
 static PSI_thread_key key_thread_reclaim;
 static PSI_mutex_info reclaim_mutexes[]=
 {
   { &key_LOCK_pack, "Query_cache::LOCK_pack", 0 },
-  { &key_LOCK_database, "Query_cache::LOCK_database", 0 }
+  { &key_LOCK_database, "Query_cache::LOCK_database", 0 },
+  { &key_LOCK_resize, "Query_cache::LOCK_resize", 0 }
 };
 static PSI_cond_info reclaim_conds[]=
-{{ &key_COND_reclaim, "Query_cache::COND_reclaim", 0 }};
+{
+  { &key_COND_pack, "Query_cache::COND_pack", 0 },
+  { &key_COND_database, "Query_cache::COND_database", 0 },
+  { &key_COND_resize, "Query_cache::COND_resize", 0 },
+  { &key_COND_reclaim, "Query_cache::COND_reclaim", 0 }
+};
 static PSI_thread_info reclaim_threads[]=
 {{ &key_thread_reclaim, "query_cache_reclaim", PSI_FLAG_GLOBAL }};
 #endif
@@ -160,6 +176,11 @@ void Query_cache::init_reclaim()
 #endif
   mysql_mutex_init(key_LOCK_pack, &LOCK_pack, MY_MUTEX_INIT_SLOW);
   mysql_mutex_init(key_LOCK_database, &LOCK_database, MY_MUTEX_INIT_SLOW);
+  mysql_mutex_init(key_LOCK_resize, &query_cache_resizes.mutex,
+                   MY_MUTEX_INIT_SLOW);
+  mysql_cond_init(key_COND_pack, &query_cache_may_pack.given_back, NULL);
+  mysql_cond_init(key_COND_database, &query_cache_may_walk.given_back, NULL);
+  mysql_cond_init(key_COND_resize, &query_cache_resizes.woken, NULL);
   mysql_cond_init(key_COND_reclaim, &COND_reclaim, NULL);
   epoch= 1;
   changes= 1;
@@ -265,6 +286,10 @@ void Query_cache::end_reclaim()
   if (running)
     pthread_join(reclaim_thread, NULL);
   mysql_cond_destroy(&COND_reclaim);
+  mysql_cond_destroy(&query_cache_resizes.woken);
+  mysql_cond_destroy(&query_cache_may_walk.given_back);
+  mysql_cond_destroy(&query_cache_may_pack.given_back);
+  mysql_mutex_destroy(&query_cache_resizes.mutex);
   mysql_mutex_destroy(&LOCK_database);
   mysql_mutex_destroy(&LOCK_pack);
 }
