@@ -30,7 +30,10 @@ class DdlChurn(Scenario):
               "with 8192 other MyISAM tables open (--quick: 2048).")
     weight = 2
     caveat = ("One connection. The file system's own cost of creating and "
-              "removing files is most of the time, and varies.")
+              "removing files is most of the time, and varies. Counted by callgrind "
+              "(100 tables, 1,500 others open, instructions of the server a table, with "
+              "a full and an empty cache): CREATE and INSERT 160,226 and 157,971, stock "
+              "253,907 and 158,287; DROP 85,983 and 88,225, stock 80,450 and 82,780.")
     unit = "s"
     higher_is_better = False
 
