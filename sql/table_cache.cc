@@ -499,19 +499,6 @@ size_t tc_slot_bytes(TDC_element *element)
 }
 
 
-/**
-  The share of an element goes: free the slots, or they would stay until the
-  element gets another share, and no sum would count them. The caller holds
-  LOCK_table_share, and no thread has a reference to the share.
-*/
-
-void tc_free_slots(TDC_element *element)
-{
-  mysql_mutex_assert_owner(&element->LOCK_table_share);
-  free_half(element)->free_slots();
-}
-
-
 /** Free the slots of an element whose memory goes. */
 
 void tc_deinit_part(TDC_element *element)
@@ -520,10 +507,17 @@ void tc_deinit_part(TDC_element *element)
 }
 
 
-/** Reset the counters of an element that gets another share. */
+/**
+  An element gets another share: reset the counters and free the slots.
+
+  The slots cannot go with the old share. A thread that looks for a TABLE has
+  only pinned the element, and may be about to lock a slot. No thread has pinned
+  an element that gets another share.
+*/
 
 void tc_reset_part(TDC_element *element)
 {
+  free_half(element)->free_slots();
   tc.each_slot(free_half(element), [](TABLE_cache_share::Slot &slot) {
     slot.hits.store(0, std::memory_order_relaxed);
     slot.last_release.store(0, std::memory_order_relaxed);

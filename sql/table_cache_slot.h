@@ -184,7 +184,10 @@ struct alignas(CPU_LEVEL1_DCACHE_LINESIZE) Table_cache_share
     return array;
   }
 
-  /** @pre The share has no object, and no other thread uses the share. */
+  /**
+    @pre The share has no object, and no other thread uses the share, not even
+    in acquire(), which needs no more than that its memory stays.
+  */
   void free_slots()
   {
     DBUG_ASSERT(!objects && home.free.is_empty());

@@ -302,7 +302,6 @@ static size_t tdc_delete_share(TDC_element *element)
   const size_t bytes= tdc_forget_weight(element);
   Default_row *default_row= default_row_of(element);
   default_row_of(element)= NULL;
-  tc_free_slots(element);
   mysql_mutex_unlock(&element->LOCK_table_share);
 
   Pins pins(current_thd);
