@@ -71,12 +71,11 @@ uchar *my_take_buffer(MY_SPARE_BUFFERS *spare, PSI_memory_key key, size_t size)
 {
   SPARE_BUFFER *list;
   void **slot;
-  /* A thread writes all of a page to disk, of which it may have set only a part */
   if (unlikely(size > spare->size))
-    return (uchar*) my_malloc(key, size, MYF(MY_WME | MY_ZEROFILL));
+    return (uchar*) my_malloc(key, size, MYF(MY_WME));
   slot= slot_of_cpu(spare);
   if (unlikely(!(list= exchange(slot, NULL))))
-    return (uchar*) my_malloc(key, spare->size, MYF(MY_WME | MY_ZEROFILL));
+    return (uchar*) my_malloc(key, spare->size, MYF(MY_WME));
   if (list->next)
     free_list(exchange(slot, list->next));
   return (uchar*) list;

@@ -53,13 +53,21 @@ static size_t buffers_size(const MARIA_SHARE *share)
 }
 
 
-/** @return TRUE: no memory */
+/**
+  The thread writes whole pages to disk, of which it may have set only a part.
+  No byte of another table's rows or keys must get there.
+*/
 
-my_bool _ma_take_key_buffers(MARIA_HA *info)
+static void clear_pages(MARIA_HA *info)
+{
+  bzero(info->buff, info->s->base.max_key_block_length * 2);
+  info->page_changed= info->keyread_buff_used= 1;
+}
+
+
+static my_bool take_key_buffers(MARIA_HA *info)
 {
   MARIA_SHARE *share= info->s;
-  if (info->buff)
-    return FALSE;
   if (open_index_no_memory("ma_lock_no_buffers"))
     return TRUE;
   info->buff= share->malloc_flag ?
@@ -73,6 +81,23 @@ my_bool _ma_take_key_buffers(MARIA_HA *info)
                          sizeof(MARIA_PINNED_PAGE),
                          info->buff + pages_size(share), PINNED_PAGES(share),
                          16, MYF(MY_WME | share->malloc_flag));
+  return FALSE;
+}
+
+
+/**
+  A thread is about to lock the handle, or has opened it: F_WRLCK.
+
+  @return TRUE: no memory
+*/
+
+my_bool _ma_take_key_buffers(MARIA_HA *info, int lock_type)
+{
+  const my_bool kept= info->buff && !info->key_buffers_follow_lock;
+  if (!info->buff && take_key_buffers(info))
+    return TRUE;
+  if (lock_type == F_WRLCK && info->lock_type != F_WRLCK && !kept)
+    clear_pages(info);
   return FALSE;
 }
 

@@ -41,16 +41,29 @@ my_bool mi_key_buffers_follow_lock(const MYISAM_SHARE *share, uint open_flags)
 }
 
 
-/** @return TRUE: no memory */
+/**
+  A thread is about to lock the handle. It writes whole blocks to disk, of which
+  it may have set only a part. No byte of another table's keys must get there.
 
-my_bool mi_take_key_buffers(MI_INFO *info)
+  @return TRUE: no memory
+*/
+
+my_bool mi_take_key_buffers(MI_INFO *info, int lock_type)
 {
-  if (info->buff)
+  if (!info->buff)
+  {
+    if (open_index_no_memory("mi_lock_no_buffers") ||
+        !(info->buff= my_take_buffer(&spare, mi_key_memory_MI_INFO,
+                                     mi_key_buffers_size(info->s))))
+      return TRUE;
+  }
+  else if (!mi_key_buffers_follow_lock(info->s, info->open_flag))
     return FALSE;
-  if (open_index_no_memory("mi_lock_no_buffers") ||
-      !(info->buff= my_take_buffer(&spare, mi_key_memory_MI_INFO,
-                                   mi_key_buffers_size(info->s))))
-    return TRUE;
+  if (lock_type == F_WRLCK && info->lock_type != F_WRLCK)
+  {
+    bzero(info->buff, info->s->base.max_key_block_length * 2);
+    info->page_changed= info->buff_used= 1;
+  }
   return FALSE;
 }
 
