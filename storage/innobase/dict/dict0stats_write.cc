@@ -317,6 +317,14 @@ private:
     return rec_get_deleted_flag(rec, index->table->not_redundant());
   }
 
+  /** @return the order of the tuple and a record: less than 0, 0 or more */
+  int compare(const rec_t *rec)
+  {
+    offsets= rec_get_offsets(rec, index, offsets, index->n_core_fields,
+                             index->n_uniq, &graph_heap);
+    return cmp_dtuple_rec(tuple, rec, index, offsets);
+  }
+
   /** Go from the row that was written last to the place of the tuple.
   @param found  whether there is a record with the key of the tuple, delete-marked or
   not.  If so, the cursor is on it, otherwise on the record before its place.
@@ -329,6 +337,11 @@ private:
     pcur.btr_cur.flag= BTR_CUR_BINARY;        /* As the cursor moves */
 #endif
     const page_t *const page= btr_pcur_get_page(&pcur);
+    const rec_t *const current= btr_pcur_get_rec(&pcur);
+    /* The keys compare a name as if spaces followed it, so the index `k` comes after
+    `k<newline>x`.  The thread has copied `k` first. */
+    if (page_rec_is_user_rec(current) && compare(current) <= 0)
+      return false;
     for (unsigned i= 0; i < MAX_STEPS; i++)
     {
       rec_t *const rec= page_rec_get_next(btr_pcur_get_rec(&pcur));
@@ -340,9 +353,7 @@ private:
         *found= false;
         return !page_has_next(page);
       }
-      offsets= rec_get_offsets(rec, index, offsets, index->n_core_fields,
-                               index->n_uniq, &graph_heap);
-      const int cmp= cmp_dtuple_rec(tuple, rec, index, offsets);
+      const int cmp= compare(rec);
       if (cmp >= 0)
         btr_pcur_get_page_cur(&pcur)->rec= rec;
       if (cmp <= 0)
