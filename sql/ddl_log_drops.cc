@@ -10,7 +10,9 @@
 
   After a crash, recovery drops all tables that have an entry, so it also drops those which
   the statement had not come to. Each table is gone or whole, and the binary log has those
-  that are gone, as always. A statement of few tables logs each table by itself. So after a
+  that are gone, as always, even if recovery cannot drop the last one. Like MariaDB's, this
+  recovery does not look for a FOREIGN KEY that refers to a table. So it may drop a table that
+  the statement would have left.  A statement of few tables logs each table by itself. So after a
   crash it has dropped no more tables than in MariaDB.
 
   The statement ends its entries before it answers, or reports an error. So recovery never
@@ -45,18 +47,21 @@ Ddl_log_drops::Ddl_log_drops(THD *thd, TABLE_LIST *tables, bool drop_sequence):
 
 
 /**
-  Log a table that the statement has not come to.
+  Log a table that the statement has not come to, if it can be logged ahead.
 
-  @return whether it was not logged
+  @param[out] logged  whether it was logged
+  @return whether there was an error
 */
 
-bool Ddl_log_drops::log_ahead(DDL_LOG_STATE *state, TABLE_LIST *table)
+bool Ddl_log_drops::log_ahead(DDL_LOG_STATE *state, TABLE_LIST *table,
+                              bool *logged)
 {
+  *logged= false;
   char path[FN_REFLEN + 1], engine_buf[NAME_CHAR_LEN + 1];
   LEX_CSTRING engine= { engine_buf, 0 };
   LEX_CUSTRING version= { NULL, 0 };
   if (table->open_type != OT_BASE_ONLY && is_temporary_table(table))
-    return true;
+    return false;
   const LEX_CSTRING &alias=
     lower_case_table_names == 2 ? table->alias : table->table_name;
   const uint length= build_table_filename(path, sizeof(path) - 1, table->db.str,
@@ -68,17 +73,19 @@ bool Ddl_log_drops::log_ahead(DDL_LOG_STATE *state, TABLE_LIST *table)
 #else
   if (dd_frm_type(thd, path, &engine, &version) != TABLE_TYPE_NORMAL)
 #endif
-    return true;
+    return false;
   plugin_ref plugin= plugin_lock_by_name(thd, &engine,
                                          MYSQL_STORAGE_ENGINE_PLUGIN);
   handlerton *const hton= plugin ? plugin_hton(plugin) : NULL;
   if (!hton || hton == partition_hton || hton->discover_table ||
       hton->flags & HTON_TABLE_MAY_NOT_EXIST_ON_SLAVE)
-    return true;
+    return false;
   const LEX_CSTRING cpath= { path, length - reg_ext_length };
   path[cpath.length]= 0;
-  return ddl_log_drop_table(state, hton, &cpath, &table->db,
-                            &table->table_name);
+  if (ddl_log_drop_table(state, hton, &cpath, &table->db, &table->table_name))
+    return true;
+  *logged= true;
+  return false;
 }
 
 
@@ -100,13 +107,14 @@ bool Ddl_log_drops::log(DDL_LOG_STATE *state, TABLE_LIST *table,
 
   n= 0;
   syncs_later= true;
-  const bool error= ddl_log_drop_table(state, hton, path, &table->db,
-                                       &table->table_name);
+  bool error= ddl_log_drop_table(state, hton, path, &table->db,
+                                 &table->table_name);
   if (!error)
   {
     DDL_LOG_MEMORY_ENTRY *const entry= state->main_entry;
+    bool logged;
     while (n < MAX_AHEAD && (table= table->next_local) &&
-           !log_ahead(state, table))
+           !(error= log_ahead(state, table, &logged)) && logged)
     {
       ahead[n].table= table;
       ahead[n++].entry= state->main_entry;

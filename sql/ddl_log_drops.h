@@ -34,7 +34,7 @@ public:
   static thread_local bool syncs_later;
 
 private:
-  bool log_ahead(DDL_LOG_STATE *state, TABLE_LIST *table);
+  bool log_ahead(DDL_LOG_STATE *state, TABLE_LIST *table, bool *logged);
 
   /* With a sync of 4 ms, one for so many tables is a small part of their time */
   static constexpr uint MAX_AHEAD= 64;
