@@ -453,7 +453,7 @@ class stats_copy
 
 public:
   uint64_t n_rows, clustered_index_size, sum_of_other_index_sizes;
-  /** in the order of the primary key */
+  /** Mostly in the order of the primary key: see stats_writer::step() */
   small_vector<index_row, 32> rows;
 
   /** @param table     table; the caller holds dict_sys.latch, so that no index
