@@ -147,7 +147,8 @@ struct alignas(CPU_LEVEL1_DCACHE_LINESIZE) Table_cache_share
   std::atomic<ulonglong> hints;
   /**
     The slots of places 1 and up; NULL until the share has two objects. A thread
-    sets it with the mutex of the order. It stays until free_slots().
+    sets it with the mutex of the order. The slots stay until the memory of the
+    share serves another one: free_slots().
   */
   std::atomic<Lone_slot*> slots;
   /** Number of objects, used and free. Written with the mutex of the order. */
