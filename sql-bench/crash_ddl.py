@@ -4,8 +4,8 @@
 A power loss at each step of CREATE, DROP, RENAME and TRUNCATE TABLE and DROP DATABASE.
 
 A server runs with unsynced_writes.c, which kills it before one of the calls with which
-a statement writes, syncs, creates, renames or deletes a file. Then the files lose each write
-that was not synced, and the server recovers. So it does for call after call, or, with --points,
+a statement writes, syncs, extends, creates, renames or deletes a file. Then the files lose each
+write and extension that was not synced, and the server recovers. So it does for call after call, or, with --points,
 for so many of them, evenly spread. After each recovery
 
 - the statement is done, or it is not (DROP of several tables: each table);
@@ -16,8 +16,8 @@ for so many of them, evenly spread. After each recovery
 With --only-kill, the files keep all writes, as after kill -9. That is all that Aria and MyISAM
 promise, which sync neither rows nor, while they create them, headers.
 
-What a file system loses besides, such as a name that was not synced, is not shown: names and
-lengths of files last at once.
+What a file system loses besides, such as a name that was not synced, is not shown: names of
+files last at once, and so do lengths, but for those that fallocate() makes.
 
 Exit status 0 means that all was well.
 """
@@ -33,7 +33,7 @@ from benchlib import wire                                      # noqa: E402
 from benchlib.servers import BenchError, Server                # noqa: E402
 from benchlib.unsynced import Disk, add_server_arguments, build_layer  # noqa: E402
 
-COLUMNS = "(a INT PRIMARY KEY, b INT, c TEXT, KEY (b))"
+COLUMNS = "(a INT PRIMARY KEY, b INT, c TEXT, KEY (b), KEY (b, a), KEY (c(9)))"
 ROWS = "VALUES (1, 1, REPEAT('x', 3000)), (2, 2, 'y')"
 OLD = ["a", "b", "c"]           # the tables that there are before
 # The statement, and the tables that may be there after it, of which all that were there

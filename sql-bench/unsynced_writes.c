@@ -6,7 +6,8 @@
   LD_PRELOAD this into a server. It keeps a journal of InnoDB's writes, from which
   power_loss.py takes back, after kill -9, each write that no fsync() covers: the files are
   then as a power loss may leave them. A sync covers the writes that had ended when
-  it began. Creating, renaming, extending and deleting a file last at once.
+  it began. So it does with the size to which fallocate() has extended a file.
+  Creating, renaming and deleting a file last at once.
 
   UNSYNCED_ROOT, if it is set, names a directory of which all files are watched, not only
   InnoDB's.
@@ -24,8 +25,8 @@
   kill          a number: when this file exists, the server is killed before the call of
                 that number from then on, of those known here
 
-  Only pwrite(), write(), fsync() and fdatasync() of watched files, and what creates,
-  renames and deletes files and directories are known here, so the server needs
+  Only pwrite(), write(), fallocate(), fsync() and fdatasync() of watched files, and what
+  creates, renames and deletes files and directories are known here, so the server needs
   innodb_use_native_aio=0.
 */
 
@@ -48,10 +49,11 @@
 /* Followed by the file's path, and by what a write replaced */
 struct record
 {
-  char type;                    /* 'W' a write begins, 'E' it has ended, 'S' sync */
+  char type;                    /* 'W' a write begins, 'L' an extension begins, 'E' it
+                                   has ended, 'S' sync */
   uint64_t number;              /* of the write; when the sync began */
   uint64_t ended;               /* when the write ended */
-  uint64_t offset;
+  uint64_t offset;              /* of an extension: the size before */
   uint32_t length, path_length;
 };
 
@@ -71,6 +73,7 @@ static int (*next_close)(int);
 static int (*next_unlink)(const char *), (*next_rmdir)(const char *);
 static int (*next_rename)(const char *, const char *);
 static int (*next_mkdir)(const char *, mode_t);
+static int (*next_fallocate)(int, int, off_t, off_t);
 
 static int open_file(const char *name)
 {
@@ -95,6 +98,8 @@ __attribute__((constructor)) static void begin(void)
   next_rmdir= (int (*)(const char *)) dlsym(RTLD_NEXT, "rmdir");
   next_rename= (int (*)(const char *, const char *)) dlsym(RTLD_NEXT, "rename");
   next_mkdir= (int (*)(const char *, mode_t)) dlsym(RTLD_NEXT, "mkdir");
+  next_fallocate= (int (*)(int, int, off_t, off_t))
+    dlsym(RTLD_NEXT, "fallocate64");
   next_fsync= (int (*)(int)) dlsym(RTLD_NEXT, "fsync");
   next_fdatasync= (int (*)(int)) dlsym(RTLD_NEXT, "fdatasync");
   directory= getenv("UNSYNCED_DIR");
@@ -289,6 +294,38 @@ ssize_t write(int fd, const void *buffer, size_t size)
 
 ssize_t pwrite64(int fd, const void *buffer, size_t size, off_t offset)
   __attribute__((alias("pwrite")));
+
+int fallocate64(int fd, int mode, off_t offset, off_t length)
+{
+  char path[4096];
+  struct record record= {'L', 0, 0, 0, 0, 0};
+  struct stat status;
+  int result;
+
+  if (mode || !is_watched(fd, path, sizeof path) || fstat(fd, &status) ||
+      offset + length <= status.st_size)
+    return next_fallocate(fd, mode, offset, length);
+  step("step-extend", path);
+  record.offset= (uint64_t) status.st_size;
+  record.path_length= (uint32_t) strlen(path);
+  pthread_mutex_lock(&mutex);
+  record.number= ++now;
+  note(&record, path, "");
+  pthread_mutex_unlock(&mutex);
+
+  result= next_fallocate(fd, mode, offset, length);
+
+  record.type= 'E';
+  pthread_mutex_lock(&mutex);
+  record.ended= ++now;
+  note(&record, path, "");
+  pthread_mutex_unlock(&mutex);
+  event("extend", path, status.st_size);
+  return result;
+}
+
+int fallocate(int fd, int mode, off_t offset, off_t length)
+  __attribute__((alias("fallocate64")));
 
 static int sync_file(int fd, int (*next)(int))
 {

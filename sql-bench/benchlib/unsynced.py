@@ -122,7 +122,8 @@ class Disk:
             time.sleep(0.002)
 
     def lose_unsynced(self):
-        """Take back the writes that no sync covers; return them, (name, offset)."""
+        """Take back the writes and extensions that no sync covers; return them,
+        (name, offset)."""
         data = (self.path / "journal").read_bytes()
         place, writes, ended, synced = 0, [], {}, {}
         while place + RECORD.size <= len(data):
@@ -131,8 +132,8 @@ class Disk:
             path = data[place:place + name].decode()
             old = data[place + name:place + name + length]
             place += name + length
-            if kind == b"W":
-                writes.append((number, path, offset, old))
+            if kind in b"WL":
+                writes.append((number, path, offset, None if kind == b"L" else old))
             elif kind == b"E":
                 ended[number] = end
             else:
@@ -143,7 +144,10 @@ class Disk:
                     not os.path.exists(path):
                 continue
             with open(path, "r+b") as file:
-                file.seek(offset)
-                file.write(old)
+                if old is None:
+                    file.truncate(offset)
+                else:
+                    file.seek(offset)
+                    file.write(old)
             lost.append((os.path.basename(path), offset))
         return lost
