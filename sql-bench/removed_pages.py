@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """
-The page cleaner has a page of InnoDB's while DISCARD TABLESPACE removes it.
+Another thread has a dirty page of InnoDB's while DISCARD TABLESPACE looks at it.
 
 A server runs with unsynced_writes.c, which holds single calls of the server until a
 certain state is reached. The server has to survive it, and a committed change of another
@@ -11,6 +11,8 @@ flush   The page cleaner has chosen a dirty page of table t, has released its mu
         waits for the mutex of all tablespaces, which a thread that opens a file has. ALTER
         TABLE t DISCARD TABLESPACE removes the page from the list of dirty pages. Behind it
         in the list are more pages than the page cleaner writes at once.
+unzip   A thread decompresses a dirty page of another table. Only a debug build has the
+        setting that makes it do so, and the assertion that fails.
 Exit status 0 means that all was well.
 """
 
@@ -122,7 +124,22 @@ def case_flush(server, connection, disk):
     disk.wait_for_checkpoint(since)
 
 
-CASES = {"flush": case_flush}
+def case_unzip(server, connection, disk):
+    connection.query("CREATE TABLE zipped (a INT PRIMARY KEY) ENGINE=InnoDB "
+                     "ROW_FORMAT=COMPRESSED")
+    connection.query("INSERT INTO zipped VALUES (1)")
+    connection.query("SET GLOBAL innodb_buffer_pool_evict = 'uncompressed'")
+    since = disk.mark()
+    disk.hold("inflate.page")
+    reads = Background(server, "SELECT * FROM zipped")
+    disk.wait(since, "held-inflate", "page")
+    connection.query("ALTER TABLE t DISCARD TABLESPACE")
+    disk.let_go("inflate.page")
+    reads.join()
+    connection.query("UPDATE other SET b = 2")
+
+
+CASES = {"flush": case_flush, "unzip": case_unzip}
 
 
 def what_ended(server):

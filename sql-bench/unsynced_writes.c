@@ -74,6 +74,7 @@ static int (*next_unlink)(const char *), (*next_rmdir)(const char *);
 static int (*next_rename)(const char *, const char *);
 static int (*next_mkdir)(const char *, mode_t);
 static int (*next_fallocate)(int, int, off_t, off_t);
+static int (*next_inflate)(void *, int);
 
 static int open_file(const char *name)
 {
@@ -415,3 +416,12 @@ int open64(const char *path, int flags, ...)
 }
 
 int open(const char *path, int flags, ...) __attribute__((alias("open64")));
+
+int inflate(void *stream, int flush)
+{
+  if (!next_inflate)
+    next_inflate= (int (*)(void *, int)) dlsym(RTLD_NEXT, "inflate");
+  if (directory)
+    hold("inflate", "page", 0);
+  return next_inflate(stream, flush);
+}

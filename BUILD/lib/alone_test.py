@@ -34,13 +34,12 @@ import topics
 PROGRAMS = {
     "innodb-checkpoint-lsn": ("power_loss.py order",),
     "innodb-write-during-fsync": ("power_loss.py mark",),
+    "innodb-compressed-assertion": ("removed_pages.py unzip",),
     "innodb-removed-pages": ("removed_pages.py flush",),
 }
 # Why a topic has no test that fails without it
 UNTESTED = {
     "s3-alter": "needs an object store and a replica",
-    "innodb-compressed-assertion": "a race; stress_open_files.py",
-    "lf-alloc-pins": "costs time, and does nothing wrong",
     "debian-debug-builds": "a debug build that starts",
     "mtr-open-files-limit": "is about mtr itself; table_cache.many_open_tables "
                             "needs it",
