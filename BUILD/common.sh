@@ -89,7 +89,7 @@ fi
 [ -f "$top/cmake/base-$base.cmake" ] ||
   wrong "unknown series '$base' ($(cd "$top/cmake" && echo base-*.*.cmake |
          sed 's/base-//g; s/\.cmake//g'))"
-# What is built from Debian's source stays beside what is built from another
+# A build of another source does not replace the build of Debian's
 trees=$top/out${MARIADB_SOURCE:+/source}/$base
 
 check_type()

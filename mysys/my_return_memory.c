@@ -52,7 +52,7 @@
 
 enum { IDLE, PAUSES, TRIMS, TRIMS_AND_AGAIN };
 
-/** What the thread does. IDLE: there is none. */
+/** The state of the thread. IDLE: there is no thread. */
 static int32 state;
 /** How long the last trim took, in microseconds. Only the thread uses it. */
 static ulonglong last_took;
@@ -149,7 +149,7 @@ void my_return_memory(void)
 }
 
 
-/** Such a statement has freed so many bytes, and goes on. */
+/** Note that such a statement has freed this many bytes, and continues. */
 
 void my_return_slice(size_t bytes __attribute__((unused)))
 {
@@ -162,7 +162,7 @@ void my_return_slice(size_t bytes __attribute__((unused)))
 
 
 /**
-  Work that may be due to such a request goes on in a background thread, and has
+  Work that may be due to such a request continues in a background thread, and has
   freed memory.
 */
 
@@ -177,7 +177,7 @@ void my_return_more_memory(void)
 }
 
 
-/** Evictions that keep table_cache_memory have freed so many bytes. */
+/** Note that evictions for table_cache_memory have freed this many bytes. */
 
 void my_return_freed_memory(size_t bytes __attribute__((unused)))
 {

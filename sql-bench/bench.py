@@ -6,7 +6,7 @@ Every scenario (sql-bench/scenarios) is a list of cells.  For every pair, each
 cell is measured on the stock and on the patched server; which of the two goes
 first alternates.  The result is the median of the pairs' ratios, shown with an
 interval that has it with a probability of 95 %.  Servers named by --peer run
-the same statements behind each pair, where a scenario needs no more of a server
+the same statements after each pair, where a scenario needs no more of a server
 than statements.
 
 With --short, each scenario is measured with the settings of the raw data that
@@ -254,7 +254,7 @@ class Run:
             self.save()
 
     def run(self, seconds=None):
-        """Measure, for so many seconds at most if that is given."""
+        """Measure, for that many seconds at most if that is given."""
         self.drop_cut()
         if not self.missing():
             return

@@ -6,7 +6,7 @@ A power loss at each step of CREATE, DROP, RENAME and TRUNCATE TABLE and DROP DA
 A server runs with unsynced_writes.c, which kills it before one of the calls with which
 a statement writes, syncs, extends, creates, renames or deletes a file. Then the files lose each
 write and extension that was not synced, and the server recovers. So it does for call after call, or, with --points,
-for so many of them, evenly spread. After each recovery
+for that many of them, evenly spread. After each recovery
 
 - the statement is done, or it is not (DROP of several tables: each table);
 - if it was answered, it is done;

@@ -5,7 +5,7 @@
 No server: this program appends to files at random, as a server does to tables,
 and keeps them open, or closes them after each write, as a table cache that is
 too small does. Every so many writes the page cache is written back (sync).
-With --reserve it allocates space behind the end of a file (fallocate with
+With --reserve it allocates space after the end of a file (fallocate with
 FALLOC_FL_KEEP_SIZE): as much again as the file has, 64 KiB to 1 MiB.
 
     file_growth.py DIRECTORY

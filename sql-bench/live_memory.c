@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 
 /*
-  What a server allocates from one moment to another and has not freed then, by
-  caller.
+  Lists the memory that a server allocates between two moments and has not freed
+  at the second, by caller.
 
   LD_PRELOAD this into a server whose functions keep the frame pointer, as
   MariaDB's do. SIGRTMIN+6 begins, SIGRTMIN+5 ends and writes $LIVE_MEMORY, one

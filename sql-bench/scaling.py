@@ -60,7 +60,7 @@ CPUS_PER_SOCKET = 128
 LINES_OF_SECTION = 3            # mutex and list heads, the object, its share
 LINES_OF_SLOT = 2               # the slot, the object
 INSTANCES = 8
-# What table_cache-bench calls the designs
+# The designs' names in table_cache-bench
 NAMES = {"instances": "instances", "slots": "shards"}
 # MariaDB activates another instance after 20,000 waits for a mutex, unless four
 # times as many acquisitions without a wait come first. A hundredth of both has the

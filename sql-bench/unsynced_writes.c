@@ -137,7 +137,7 @@ static int is_watched(int fd, char *path, size_t size)
     (length > 4 && !strcmp(path + length - 4, ".ibd"));
 }
 
-/* The path of a file that was deleted, without what Linux says behind it */
+/* The path of a file that was deleted, without what Linux says after it */
 static int is_deleted(int fd, char *path, size_t size)
 {
   static const char mark[]= " (deleted)";
@@ -230,7 +230,7 @@ static uint64_t count(void)
   return number;
 }
 
-/* What is written from offset, or from where the file is if that is negative */
+/* Write at offset, or at the file's position if that is negative */
 static ssize_t write_file(int fd, const void *buffer, size_t size, off_t offset)
 {
   char path[4096];

@@ -36,7 +36,7 @@ public:
 private:
   bool log_ahead(DDL_LOG_STATE *state, TABLE_LIST *table, bool *logged);
 
-  /* With a sync of 4 ms, one for so many tables is a small part of their time */
+  /* With a sync of 4 ms, one for that many tables is a small part of their time */
   static constexpr uint MAX_AHEAD= 64;
   /* A statement of fewer tables logs each when it comes to it */
   static constexpr uint MIN_TABLES= 5;

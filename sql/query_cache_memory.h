@@ -34,7 +34,7 @@
     release()    merges the block with its free neighbours and puts it into the
                  list of its class.
     trim()       cuts the end off a used block and frees it.
-    extend()     lengthens a used block at the cost of the free block behind it.
+    extend()     lengthens a used block at the cost of the free block after it.
 
   A class spans at most 1/64 of its size; up to 1 kB a class has only one size.
   So the block that allocate() takes is at most 1.6 % longer than the best fit,
@@ -162,7 +162,7 @@ public:
   }
 
   /**
-    Lengthen a used block at the cost of the free block behind it.
+    Lengthen a used block at the cost of the free block after it.
 
     @param add  bytes wanted; if the free block is shorter, the used block gets
                 all of it

@@ -52,7 +52,7 @@ static size_t position_behind(size_t count, Compare compare)
 }
 
 
-/** The last element of an array moves to a position, and those behind it up by one */
+/** The last element of an array moves to a position, and those after it up by one */
 template <typename T>
 static void move_last_to(T *array, size_t count, size_t position)
 {

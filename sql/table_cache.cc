@@ -475,7 +475,7 @@ void tc_deinit()
 }
 
 
-/** How many bytes the table cache needs behind each element. */
+/** How many bytes the table cache needs after each element. */
 
 size_t tc_part_size()
 {

@@ -77,7 +77,7 @@ static uint32 bytes_now(TABLE *table)
 
 
 /**
-  Allocate a TABLE for tc_add_table(), with a Table_cache_weight behind it.
+  Allocate a TABLE for tc_add_table(), with a Table_cache_weight after it.
 
   Most engines allocate with my_malloc(), which counts the bytes of each
   connection. tc_weigh_new() takes the growth of that count for the bytes of the

@@ -135,7 +135,7 @@ static bool is_blob(uint real_type)
   @param forminfo  the part that describes the columns; the caller has checked
                    that all of it lies before frm_end
 
-  The function reads nothing behind the end, however damaged the .frm is. A .frm
+  The function reads nothing after the end, however damaged the .frm is. A .frm
   that is older than MySQL 4.1 has shorter entries: its share's root grows as in
   MariaDB.
 */

@@ -44,8 +44,8 @@ UNTESTED = {
     "mtr-open-files-limit": "is about mtr itself; table_cache.many_open_tables "
                             "needs it",
 }
-MINUTES = 6                     # for a test: one of the errors is a wait for ever
-# What says best why a test has failed, the best first
+MINUTES = 6                     # for a test: one of the errors makes a thread wait for ever
+# The lines that explain best why a test failed, the best first
 REASONS = (r"Assertion .*? failed", r"safe_mutex: .*", r"got signal \d+",
            r"Test case timeout", r"mysqltest: At line .*", r"(?m)^not ok .*",
            r"(?m)^-(?!-).*\n\+(?!\+).*$", r"(?m)^[-+](?![-+]).*\S.*$")

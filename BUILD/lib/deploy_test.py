@@ -160,7 +160,7 @@ class Root:
     """A Debian root with name spaces of its own, and no init system."""
 
     booted = False
-    # What debootstrap installs besides the minimum, and a name for both
+    # The packages that debootstrap adds to the minimum, and a name for the result
     packages, contents = "systemd-sysv,dbus", "systemd"
 
     def __init__(self, cache, log, suite, shared=()):
@@ -183,8 +183,8 @@ class Root:
         return self
 
     def start(self):
-        # What runs and is mounted in the name spaces ends with unshare, and
-        # that ends with this program
+        # When unshare ends, so do the processes and mounts in its name spaces;
+        # unshare ends with this program
         self.holder = subprocess.Popen(
             ["unshare", "--mount", "--pid", "--fork", "--kill-child",
              sys.executable, "-c", INIT],
@@ -717,7 +717,7 @@ def build(top, trees, cache, log, suite):
         status = max(subprocess.run(command, check=False).returncode
                      for command in reversed(commands))
     else:
-        # What CMake has found on this machine, it has not found in the root
+        # The root has a cache of its own for what CMake finds
         found = cache / "cmake"
         found.mkdir(exist_ok=True)
         (trees / "cmake").mkdir(exist_ok=True)

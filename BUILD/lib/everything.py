@@ -3,7 +3,7 @@
 them have been made, and a comparison with those of an earlier revision.
 
 A run is WHAT:TYPE. out/SERIES/test-all.json keeps the results of each run that
-ended, so that an interrupted 'all' goes on with the next run. They count only
+ended, so that an interrupted 'all' continues with the next run. They count only
 for the revision of the repository that they were made with. A run with a
 failure is made again.
 

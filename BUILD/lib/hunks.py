@@ -10,7 +10,7 @@ the topic that it belongs to:
     +a new line
      another one
 
-A hunk for one release series alone says so behind its topic: 'NAME only 11.8'.
+A hunk for one release series alone says so after its topic: 'NAME only 11.8'.
 
 A hunk is located by the lines that it quotes, which must occur exactly once in
 MariaDB's file.  All hunks refer to that file as it is without the others: so

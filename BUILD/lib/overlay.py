@@ -560,7 +560,7 @@ class Overlay:
             if len(places) != 1:
                 problems.append(f"{what} is found {len(places)} times")
                 continue
-            # Those of one series are behind the others
+            # Those of one series are after the others
             kind = hunk.topic.partition(" only ")[2]
             if places[0] < last.get(kind, 0):
                 problems.append(f"{what} is found, but before the one that it "

@@ -90,7 +90,7 @@ class Reader:
                     file.directives.append((what, rest, None))
             elif match := NAME.match(rest):
                 file.directives.append((what, match[0], None))
-        # Lines behind a source file's last #include are of no interest
+        # Lines after a source file's last #include are of no interest
         while (not file.names and file.directives
                and file.directives[-1][0] != "include"):
             file.directives.pop()

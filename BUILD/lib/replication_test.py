@@ -213,7 +213,7 @@ class Pair:
         former.stop()
         new.sql("STOP SLAVE; RESET SLAVE ALL")
         former.start()
-        # As a replica it goes on after its own last write as a primary
+        # As a replica it continues after its own last write as a primary
         former.sql("SET GLOBAL gtid_slave_pos=@@GLOBAL.gtid_binlog_pos")
         self.primary, self.replica = new, former
         self.follow(former, new)

@@ -9,7 +9,7 @@ and one build tree a type, so a stage compiles what its patch changes, and
 ccache has it from the run before.
 
 A stage is not built again, nor is a test run again that has passed, while the
-stage's files stay as they are: an interrupted run goes on where it was.
+stage's files stay as they are: an interrupted run continues where it was.
 out/BASE/series/passed has what has passed; remove it to begin anew.
 
 Exit status: 0 all passed, 1 something failed, 2 wrong usage.

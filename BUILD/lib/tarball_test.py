@@ -115,7 +115,7 @@ class Bare(Outcome):
         self.check(f"{step}: the libraries are the tarball's own",
                    self.libraries())
         root.do("useradd", "--system", "mysql")
-        # Which debootstrap does not write
+        # debootstrap does not write this file
         root.write("etc/hosts", f"127.0.0.1 localhost {os.uname().nodename}\n")
         root.do(f"{HOME}/scripts/mariadb-install-db", "--no-defaults",
                 f"--basedir={HOME}", "--datadir=/srv/data", "--user=mysql")

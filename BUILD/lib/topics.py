@@ -23,7 +23,7 @@ Topics below ALONE are MariaDB's own errors and weaknesses: the patch of each
 applies to MariaDB's source without the others.
 
 Each new file of the patch set belongs to exactly one topic.  An edit of a file
-of MariaDB's is a hunk of FILE.patch, which names its topic behind the second
+of MariaDB's is a hunk of FILE.patch, which names its topic after the second
 @@ of its first line (hunks.py).
 """
 

@@ -170,7 +170,7 @@ struct Dump_reader
       at+= n;
   }
 
-  /** Read a decimal number and the text behind it. */
+  /** Read a decimal number and the text after it. */
   ulonglong number(const char *behind)
   {
     ulonglong n= 0;
@@ -189,7 +189,7 @@ struct Dump_reader
            c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
   }
 
-  /** Decode a name to *to and append a 0. *to then points behind that. */
+  /** Decode a name to *to and append a 0. *to then points after that. */
   void name(char **to, char behind)
   {
     char *begin= *to;

@@ -69,7 +69,7 @@ class Counted:
                        f"{name}-*"))
 
     def each(self, count, execute):
-        """Instructions of execute(number), on average of so many."""
+        """Instructions of execute(number), on average of that many."""
         for number in range(WARM):
             execute(number)
 

@@ -108,7 +108,7 @@ SCHEMAS = {"one column": {"t": "a INT"}, "WordPress": WORDPRESS}
 
 
 def create(schema, engine, number):
-    """SQL for so many databases with the tables of a schema."""
+    """SQL for that many databases with the tables of a schema."""
     return "".join(
         f"CREATE DATABASE site{n};\n" + "".join(
             f"CREATE TABLE site{n}.wp_{name} ({columns}) ENGINE={engine} "
@@ -177,7 +177,7 @@ def measure(server, schema, databases, library):
                           "LIVE_MEMORY": str(output.resolve())}
     server.start()
     server.sql(read(schema, 0, databases // 5))
-    # What the connection has allocated goes when it is closed
+    # The server frees the connection's memory when it is closed
     time.sleep(0.5)
     os.kill(server.process.pid, BEGIN)
     time.sleep(0.2)

@@ -47,6 +47,6 @@ def read_files(directory):
 
 
 def shares(tables, number):
-    """A range in so many parts, one behind the other."""
+    """A range in that many parts, one after the other."""
     return [tables[len(tables) * i // number:len(tables) * (i + 1) // number]
             for i in range(number)]

@@ -23,7 +23,7 @@ AS_NAMED = "as named"           # the unit of each cell is in its label
 # The release series whose results come first; the plots of another one are in a
 # directory of its name
 FIRST_SERIES = "10.11"
-# What docs/ has before the first section, if anything
+# The text before the first section in docs/, if there is any
 OVERVIEW = "performance/overview.md"
 # Of the plots, docs/ has these.  The report that a run writes beside its raw
 # data has all
@@ -463,7 +463,7 @@ def compact(svg):
         if not (tag == "<g>" or tag == "</g>" and not groups.pop()):
             kept.append(tag)
     svg = re.sub("<defs></defs>", "", "".join(kept))
-    # What several elements look like, once
+    # Write a style that several elements have only once
     styles = re.findall(r' style="([^"]*)"', svg)
     often = [look for look in dict.fromkeys(styles) if styles.count(look) > 2]
     for number, look in enumerate(often):

@@ -138,7 +138,7 @@ def table_bytes(names, count):
 
 
 def need_disk(options, size):
-    """Fail unless the data directories may grow by so many bytes."""
+    """Fail unless the data directories may grow by that many bytes."""
     free = shutil.disk_usage(options.trees).free
     if free < size:
         raise BenchError(

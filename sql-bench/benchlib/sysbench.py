@@ -29,7 +29,7 @@ def arguments(server, script, database, threads, *, events=0, seconds=0,
     """The command line for a script: a file of sql-bench/lua, or the name of
     one of sysbench's own.
 
-    events: stop after so many, 0 for no limit; seconds: likewise.
+    events: stop after that many, 0 for no limit; seconds: likewise.
     """
     path = LUA / f"{script}.lua"
     return ["sysbench", str(path) if path.exists() else script,
@@ -87,8 +87,8 @@ def until_started(process):
 class Load:
     """A script that keeps its connections, and is at work only during run().
 
-    What starting and ending thousands of threads costs is in no measurement,
-    and two servers can take turns every second.
+    So no measurement contains the start and end of thousands of threads, and
+    two servers can take turns every second.
     """
 
     def __init__(self, server, *positional, **options):

@@ -43,7 +43,7 @@ def obey_signals():
 
 
 def set_limit(seconds):
-    """Raise OutOfTime after so many seconds; 0: not any more."""
+    """Raise OutOfTime after that many seconds; 0: not any more."""
     signal.setitimer(signal.ITIMER_REAL, seconds)
     if not seconds and _State.late is OutOfTime:
         _State.late = None

@@ -93,7 +93,7 @@ class Connection:
                             bytes((self.sequence & 255,)) + payload)
 
     def _fill(self, size):
-        """Have so many bytes that have not been read."""
+        """Have that many bytes that have not been read."""
         while len(self.buffer) - self.at < size:
             more = self.socket.recv(1 << 16)
             if not more:

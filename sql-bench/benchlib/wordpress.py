@@ -25,7 +25,7 @@ HOST = "example.org"
 PASSWORD = "a password"
 POST = 7                        # one of those that wordpress.php writes
 ACCOUNT = "wordpress"           # and the name of its database
-# What a page shows that is what it should be
+# A text by which to recognize each page
 PAGES = {"front": ("GET", "/", "A title 20"),
          "post": ("GET", f"/a-title-{POST}/", "Reader 3"),
          "archive": ("GET", "/category/news/", "A title 18"),
@@ -225,7 +225,7 @@ class Site:
     def record(self):
         """The statements of each page, when it is asked for again."""
         recorded = {}
-        # Who has logged in gets other pages, so these are last
+        # The pages differ once an account has logged in, so these are last
         for name in sorted(PAGES, key=lambda name: name in ADMIN):
             if name in ADMIN:
                 self.log_in()

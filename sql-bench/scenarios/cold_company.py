@@ -13,8 +13,8 @@ from benchlib.statistics import percentile
 TOUCHING, READING = 4, 2        # connections
 KNOWN = 200                     # tables that the hot SELECTs open each time
 OPEN = 10                       # table_open_cache, so that they do
-# What a connection repeats beside the first touch; the first is the control: it takes
-# CPU time and no latch
+# The statements that a connection repeats during the first touch. The first is the
+# control: it takes CPU time and no latch
 COMPANY = {
     "SELECT 1": ("SELECT 1",),
     "CREATE TEMPORARY TABLE": (

@@ -19,7 +19,7 @@ nobody drops is lost (each connection counts what it has committed). Rows that r
 to one that is not there are shown, and do not count: see check().
 
 Give it a server of its own: it drops and creates the database "firsttouch",
-and changes global variables. With --keep it goes on with the database of a
+and changes global variables. With --keep it continues with the database of a
 former run, whose rows are not counted. crash_first_touch.py kills the server in
 between. It prints one JSON object. Exit status 0 means that all was well. What a sanitizer
 finds is in the server's log.
@@ -275,7 +275,7 @@ def put_back(client):
             "SELECT TABLE_NAME FROM INFORMATION_SCHEMA.TABLES "
             f"WHERE TABLE_SCHEMA = '{DATABASE}' AND (TABLE_NAME LIKE 'away%' OR "
             "TABLE_NAME LIKE 'fam%')"):
-        # Which one it was shows in the one that is missing
+        # The table that is missing shows which one it was
         text = client.query(f"SHOW CREATE TABLE {DATABASE}.{name.decode()}")
         kinds = ["kept", "t"] if name.startswith(b"away") else ["p", "c"]
         if b"REFERENCES" in text[0][1]:

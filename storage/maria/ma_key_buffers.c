@@ -16,8 +16,8 @@
      counts for the session, so it does not come from the pool;
   2. tables that are opened for a repair, which are checked without a lock.
 
-  What a page had is gone after an unlock, so the next search for the next or
-  the previous key begins at the root again. That happens only to HANDLER, which
+  An unlock discards the key block, so the next search for the next or the
+  previous key begins at the root again. That happens only to HANDLER, which
   locks and unlocks the table for each row.
 
   A share gets its bitmap page when a thread writes the first row.

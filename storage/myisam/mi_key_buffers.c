@@ -13,8 +13,8 @@
   1. internal and temporary tables, which stay locked until they are closed;
   2. tables that are opened for a repair, which are checked without a lock.
 
-  What a buffer had is gone after an unlock, so the next search for the next or
-  the previous key begins at the root again. That happens only to HANDLER, which
+  An unlock discards the key block, so the next search for the next or the
+  previous key begins at the root again. That happens only to HANDLER, which
   locks and unlocks the table for each row.
 */
 

@@ -13,7 +13,7 @@
 
 #define OBJECTS 8192
 #define SIZE 8000                       /* An object has a whole page at least */
-#define KEPT 16                         /* One of so many stays */
+#define KEPT 16                         /* One of that many stays */
 
 static char *object[OBJECTS];
 

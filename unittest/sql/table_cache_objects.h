@@ -13,7 +13,7 @@
 struct Test_user;
 struct Test_share;
 
-/** What all objects that are counted weigh, like tc_memory.tables. */
+/** The sum of the weights of all counted objects, like tc_memory.tables. */
 static inline std::atomic<size_t> &test_weight()
 {
   static std::atomic<size_t> sum(0);

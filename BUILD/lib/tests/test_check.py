@@ -66,7 +66,7 @@ class CheckTest(unittest.TestCase):
         (self.data / "mysql/user.MAI").touch()
         shutil.copy(TOP / "BUILD/check", self.work / "check")
         self.program("mariadb", CLIENT)
-        # What runs as the server
+        # A process that BUILD/check takes for the server
         shutil.copy(shutil.which("sleep"), self.work / "mariadbd")
         server = subprocess.Popen([self.work / "mariadbd", "600"])
         self.addCleanup(server.wait)

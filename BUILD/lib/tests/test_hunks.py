@@ -39,7 +39,7 @@ def with_patch(difference, lines):
 
 
 def symmetric(difference):
-    """Whether each hunk has as much context before as behind it: GNU patch
+    """Whether each hunk has as much context before as after it: GNU patch
     takes one that has not for the first or the last lines of a file."""
     for hunk in hunks.read_hunks(difference):
         tags = "".join(line[0] for line in hunk.lines)

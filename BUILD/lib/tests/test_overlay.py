@@ -265,7 +265,7 @@ class OverlayTest(TreesTest):
         patch = self.top / "sql/a.cc.patch"
         patch.write_text(patch.read_text().replace("TODO", "x"))
         self.assertEqual(self.problems(), "")
-        # The lines behind the block may change
+        # The lines after the block may change
         for changed, found in (("line 25", False), ("line 12", True),
                                ("line 15", True)):
             self.put(self.stock / "source/sql/a.cc",

@@ -19,9 +19,8 @@ import topics  # noqa: E402
 
 LICENSE = overlay.LICENSE
 
-# Which topics may have the tests of that name, and their order.  A test of the
-# query cache, say, that is listed with the engines would not be run where it
-# can fail.
+# The topics that may own tests of each name, in order.  If the engines' topic
+# listed a test of the query cache, it would not run where it can fail.
 OWNERS = (
     (r"mysql-test/suite/table_cache/[rt]/qc_innodb_",
      {"query-cache-read-view"}),

@@ -30,7 +30,7 @@ No thread sorts dict_sys.table_LRU: a thread adds a table at the head, and the t
 keeps its place until a thread removes it.  (With table_cache_memory, a table in
 use may move to the head: see 5.)  Eviction goes from the tail to the
 head.  When a slice ends, it notes the next tables on its way (PLACES of them, by
-address and id).  The next slice goes on from the first of these that is still in
+address and id).  The next slice continues from the first of these that is still in
 the cache, in table_LRU.  The noted tables before it have left the list, so they
 need no visit, and every other table between keeps its place: the turn visits no
 table twice, and leaves none out.  Between slices another thread may have

@@ -15,7 +15,7 @@ A thread that exceeds the limit evicts definitions that no handler uses, by
 dict_memory_evict().  The master task still evicts definitions beyond
 table_definition_cache (dict0evict.cc).  Both go from the tail of
 dict_sys.table_LRU.  But dict_memory_evict() moves the tables that it cannot evict
-to the head, so that no other thread has to skip them soon.  So each call goes on
+to the head, so that no other thread has to skip them soon.  So each call continues
 where the former one has ended, and no call has to remember a place.
 *******************************************************/
 

@@ -100,7 +100,7 @@ public:
   static dict_table_t *read_table(const dict_string &name,
                                   unsigned *uncommitted) noexcept;
 
-  /** What a row of SYS_INDEXES is for the definition of a table */
+  /** How a row of SYS_INDEXES counts for the definition of a table */
   enum index_row { INDEX, DELETED, END, UNUSUAL };
   /** Read a row of SYS_INDEXES, in the version that a transaction has committed.
   @param id     table->id, as it is stored
