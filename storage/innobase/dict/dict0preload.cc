@@ -5,17 +5,31 @@
 Load table definitions: do the file I/O before dict_sys.latch is acquired
 exclusively.
 
-The first thread that uses a table loads its definition: it reads rows of
-SYS_TABLES, SYS_COLUMNS, SYS_INDEXES, SYS_FIELDS and SYS_FOREIGN, opens the
-.ibd file, validates the first page and reads the root page of the clustered
-index. dict_load_table_one() does all of it while it holds dict_sys.latch
-exclusively, so every thread that looks up any table waits for that I/O.
+The idea
+========
 
-Here the thread does that work before it acquires the latch. A dict_preload_t
-holds the result, which dict_load_table_one() then only has to link into the cache.
+The first thread that uses a table loads its definition into a cache: it reads rows of
+SYS_TABLES, SYS_COLUMNS, SYS_INDEXES, SYS_FIELDS and SYS_FOREIGN, opens the .ibd file,
+validates the first page, and reads the root page of the clustered index. In MariaDB,
+dict_load_table_one() does all of it while it holds dict_sys.latch exclusively, so every
+thread that looks up any table waits for that I/O.
 
-A thread holds dict_sys.latch exclusively in one of two ways: by dict_sys.lock() it
-may change the dictionary, by dict_sys.lock_cache() only the cache (dict0rows.h).
+Here the thread builds the definition before, in a dict_preload_t that no other thread
+can see. It acquires dict_sys.latch only to link the definition into the cache.
+
+1. Rows cannot change while a thread reads them: it holds dict_rows_t::latch in shared
+   mode. DDL acquires that latch exclusively, before dict_sys.latch (dict0rows.h).
+2. Rows may change before the definition is linked. DDL counts in dict_rows_t::changes():
+   if the number is another one, the thread frees the definition and builds it again.
+3. Two threads may want the same table. The first puts its name in a slot, and the second
+   waits until it has finished. That saves work; a thread that finds the table in the
+   cache by the time that it has the latch frees its own definition.
+4. Anything unusual is left to dict_load_table_one(), which is as in MariaDB.
+
+So a thread may hold dict_sys.latch exclusively in one of two ways: by dict_sys.lock() it
+may change rows, names and files, by dict_sys.lock_cache() only the cache. Debug builds
+check this, and the order of locks, where rows are read and written, files renamed, latches
+acquired (dict_rows_t::held), tablespaces created, and definitions linked (take()).
 
 Steps of a thread that wants table T, which dict_sys.find_table() did not find
 ==============================================================================
@@ -53,8 +67,7 @@ Why the prepared definition is the one that dict_load_table_one() would have loa
 ===================================================================================
 
 A thread changes rows of the dictionary tables, names of tables, and files only between
-dict_sys.lock() and dict_sys.unlock(), which counts in changes();
-dict_rows_t::may_change() checks that. If changes() is the same in steps 4 and 6, no
+dict_sys.lock() and dict_sys.unlock(), which counts in changes(). If changes() is the same in steps 4 and 6, no
 thread has held dict_sys.lock() between these steps. A thread that holds dict_sys.latch
 by lock_cache() may add tables to the cache and remove them, and open tablespaces. So a
 thread that loads or evicts tables does not stop threads that read rows. Those stop only
@@ -219,21 +232,54 @@ dberr_t read_changing(dict_table_t *table)
 { dict_mtr_t mtr; return btr_cur_instant_init(&mtr, table); }
 #endif
 
-/** Acquire a reference to a tablespace, so that it will not be freed. The file
-need not be open.
-@param id  tablespace identifier
-@return the tablespace, to be released
-@retval nullptr if it does not exist or is being dropped */
-fil_space_t *acquire_space(uint32_t id)
+/** A reference to a tablespace, which keeps it from being freed. The file need not be
+open. */
+class space_reference
+{
+  fil_space_t *space= nullptr;
+
+public:
+  ~space_reference() { ut_ad(!space); }
+
+  /** @return the tablespace, to be released
+  @retval nullptr if it does not exist or is being dropped
+  @param id  tablespace identifier */
+  fil_space_t *acquire(uint32_t id) noexcept
+  {
+    ut_ad(!space);
+    mysql_mutex_lock(&fil_system.mutex);
+    space= fil_space_get_by_id(id);
+    /* The STOPPING flags are set while holding fil_system.mutex */
+    if (space && (space->is_stopping() || !space->acquire(0)))
+      space= nullptr;
+    mysql_mutex_unlock(&fil_system.mutex);
+    ut_d(if (space) dict_rows_held|= dict_rows_t::SPACE);
+    return space;
+  }
+
+  void release() noexcept
+  {
+    if (space)
+      space->release();
+    space= nullptr;
+    ut_d(dict_rows_held&= ~dict_rows_t::SPACE);
+  }
+};
+
+#ifdef UNIV_DEBUG
+/** whether this thread has a name in a slot */
+thread_local bool has_name;
+
+/** @return whether the tablespace that was found before is still there */
+bool is_space_there(const dict_table_t &table)
 {
   mysql_mutex_lock(&fil_system.mutex);
-  fil_space_t *space= fil_space_get_by_id(id);
-  /* The STOPPING flags are set while holding fil_system.mutex */
-  if (space && (space->is_stopping() || !space->acquire(0)))
-    space= nullptr;
+  const bool there= fil_space_get_by_id(table.space_id) == table.space &&
+    !table.space->is_stopping();
   mysql_mutex_unlock(&fil_system.mutex);
-  return space;
+  return there;
 }
+#endif
 
 /** @return whether the root page of the clustered index is valid
 @param table  definition; the caller holds a reference to table->space */
@@ -275,7 +321,8 @@ static bool is_cached(const dict_string &name)
 bool dict_preload_t::enter(const span<const char> &table_name) noexcept
 {
   ut_ad(!dict_sys.frozen());
-  ut_ad(!entered);
+  ut_ad(!dict_rows_held);
+  ut_ad(!has_name);
   slot &s= slot_of(table_name.data(), table_name.size());
   std::unique_lock<std::mutex> lock(s.mutex);
   const auto is_loading= [&]()
@@ -300,6 +347,7 @@ bool dict_preload_t::enter(const span<const char> &table_name) noexcept
   next= s.first;
   s.first= this;
   entered= true;
+  ut_d(has_name= true);
   return true;
 }
 
@@ -315,6 +363,7 @@ void dict_preload_t::leave() noexcept
       prev= &(*prev)->next;
     *prev= next;
     entered= false;
+    ut_d(has_name= false);
     s.left.notify_all();
   }
   discard();
@@ -456,13 +505,14 @@ bool dict_preload_t::build(const dict_string &table_name,
     return false;
 
   built b{table, true};
+  space_reference reference;
   fil_space_t *space= nullptr;
   if (!table->name.is_temporary() && !table->file_unreadable &&
       !(table->flags2 & DICT_TF2_DISCARDED) &&
       table->space_id < SRV_SPACE_ID_UPPER_BOUND &&
       (table->space_id == TRX_SYS_SPACE ||
        open_file(&rows, table_name, &b.table, &uncommitted)))
-    space= acquire_space(b.table->space_id);
+    space= reference.acquire(b.table->space_id);
   table= b.table;
   bool ok= space != nullptr;
   if (ok)
@@ -495,8 +545,7 @@ bool dict_preload_t::build(const dict_string &table_name,
   }
   /* DDL may keep readers out, and hold dict_sys.latch, while it waits for the reference
   in fil_space_t::drop(): release the one before waiting for the others. */
-  if (space)
-    space->release();
+  reference.release();
   if (ok)
     tables.push_back(b);
   else
@@ -561,6 +610,7 @@ dict_table_t *dict_preload_t::take(const span<const char> &table_name,
       b.table= nullptr;
       *foreign= b.foreign;
       ut_ad(!dict_sys.find_table(table_name));
+      ut_ad(is_space_there(*table));
       /* If this fails, dict_load_table_one() will meet the same error */
       if (table->space_id == TRX_SYS_SPACE && !read_root(table))
       {

@@ -27,10 +27,13 @@ uint64_t dict_rows_t::n_changes;
 Atomic_relaxed<uint64_t> dict_rows_t::foreign_known{~uint64_t{0}};
 
 #ifdef UNIV_DEBUG
-thread_local bool dict_rows_reading;
+thread_local unsigned dict_rows_held;
 /** whether the thread that holds dict_sys.latch exclusively did dict_sys.lock();
 protected by dict_sys.latch */
 static bool changer;
+
+bool dict_rows_t::may_read() noexcept
+{ return dict_rows_held & ROWS || dict_sys.frozen(); }
 
 bool dict_rows_t::may_change() noexcept
 { return dict_sys.locked() && changer; }
@@ -45,6 +48,7 @@ bool dict_rows_t::may_write(const dict_table_t &table) noexcept
 
 void dict_rows_t::begin_change() noexcept
 {
+  ut_ad(!dict_rows_held);
   ut_ad(!dict_sys.frozen());
   if (latch.wr_lock_try())
     return;
@@ -69,17 +73,18 @@ void dict_rows_t::end_change() noexcept
 void dict_rows_t::reader::lock() noexcept
 {
   ut_ad(!is_locked);
+  ut_ad(!dict_rows_held);
   ut_ad(!dict_sys.frozen());
   latch.rd_lock();
   is_locked= true;
-  ut_d(dict_rows_reading= true);
+  ut_d(dict_rows_held|= ROWS);
 }
 
 void dict_rows_t::reader::unlock() noexcept
 {
   ut_ad(is_locked);
-  ut_ad(dict_rows_reading);
-  ut_d(dict_rows_reading= false);
+  ut_ad(dict_rows_held & ROWS);
+  ut_d(dict_rows_held&= ~ROWS);
   is_locked= false;
   latch.rd_unlock();
 }
@@ -162,7 +167,7 @@ bool are_flags_usual(const rec_t *rec)
 bool find_foreign(dict_index_t *index, const dict_string *name,
                   dict_vector<dict_string> *ids)
 {
-  ut_ad(dict_sys.frozen());
+  ut_ad(dict_rows_t::may_read());
   const search_key key(index, name ? name->data() : "",
                        name ? name->size() : 0);
   const dtype_t &type= *dfield_get_type(&key.field);
@@ -205,7 +210,7 @@ bool find_foreign(dict_index_t *index, const dict_string *name,
 @return name of the child table, empty if it was not found */
 dict_string child_of(const dict_string &id)
 {
-  ut_ad(dict_sys.frozen());
+  ut_ad(dict_rows_t::may_read());
   dict_index_t *index= dict_sys.sys_foreign->indexes.start;
   const search_key key(index, id.data(), id.size());
   dict_string name;
@@ -261,7 +266,7 @@ bool read_fields(dict_index_t *index, btr_pcur_t *pcur, bool *is_positioned,
 
 bool dict_rows_t::name_of(table_id_t id, dict_string *name) noexcept
 {
-  ut_ad(dict_sys.frozen());
+  ut_ad(may_read());
   byte id_buf[8];
   mach_write_to_8(id_buf, id);
   dict_index_t *index= dict_sys.sys_tables->indexes.start->indexes.next;
@@ -299,7 +304,7 @@ bool dict_rows_t::name_of(table_id_t id, dict_string *name) noexcept
 dict_table_t *dict_rows_t::read_table(const dict_string &name,
                                       unsigned *uncommitted) noexcept
 {
-  ut_ad(dict_sys.frozen());
+  ut_ad(may_read());
   dict_index_t *index= dict_sys.sys_tables->indexes.start;
   const search_key key(index, name.data(), name.size());
   dict_table_t *table= nullptr;
@@ -328,7 +333,7 @@ bool dict_rows_t::read_tables(dict_string *after,
                               dict_vector<dict_table_t*> *tables,
                               bool *dropped) noexcept
 {
-  ut_ad(dict_sys.frozen());
+  ut_ad(may_read());
   dict_index_t *index= dict_sys.sys_tables->indexes.start;
   const dict_string first{*after};
   const search_key key(index, first.data(), first.size());
@@ -387,7 +392,7 @@ bool dict_rows_t::read_tables(dict_string *after,
 
 bool dict_rows_t::read_indexes(dict_table_t *table, mem_heap_t *heap) noexcept
 {
-  ut_ad(dict_sys.frozen());
+  ut_ad(may_read());
   ut_ad(!dict_is_sys_table(table->id));
   ut_ad(!table->fts);
   byte id[8];
@@ -473,7 +478,7 @@ void dict_rows_t::free_table(dict_table_t *table) noexcept
 bool dict_rows_t::has_foreign(const dict_string &name,
                               dict_vector<dict_string> *children) noexcept
 {
-  ut_ad(dict_sys.frozen());
+  ut_ad(may_read());
   if (!dict_sys.sys_foreign || !dict_sys.sys_foreign_cols)
     return true;
   dict_index_t *for_name= dict_sys.sys_foreign->indexes.start->indexes.next;

@@ -16,6 +16,7 @@ fil_node_t::read_page0() validate the first page by the same fil_page0_t::read()
 */
 
 #include "fil0ibd.h"
+#include "dict0rows.h"
 #include "fil0crypt.h"
 #include "fsp0file.h"
 #include "fsp0fsp.h"
@@ -219,6 +220,16 @@ bool fil_ibd_file::open(uint32_t id, uint32_t expected,
   return ok;
 }
 
+#if defined UNIV_DEBUG && !defined _WIN32
+/** @return whether a path leads to an open file, and not to another one */
+static bool is_file_at(const char *path, os_file_t file)
+{
+  struct stat a, b;
+  return !stat(path, &a) && !fstat(file, &b) && a.st_ino == b.st_ino &&
+    a.st_dev == b.st_dev;
+}
+#endif
+
 fil_space_t *fil_ibd_file::create_space(uint32_t id, uint32_t expected,
                                         bool imported, make_room room,
                                         bool *created) noexcept
@@ -231,6 +242,10 @@ fil_space_t *fil_ibd_file::create_space(uint32_t id, uint32_t expected,
   if (!space)
   {
     const bool is_open= handle != OS_FILE_CLOSED;
+    /* DDL may have put another file there since open(): the caller keeps it out, and has
+    read the table's row again */
+    ut_ad(!is_open || dict_rows_t::may_read());
+    IF_WIN(, ut_ad(!is_open || is_file_at(path, handle)));
     const auto is_full= []()
     { return fil_system.n_open + 1 >= srv_max_n_open_files; };
 

@@ -31,7 +31,12 @@ template <class T> using dict_vector= std::vector<T, ut_allocator<T>>;
 /** The rows of the dictionary tables, names of tables, and files: a thread may change
 them only between dict_sys.lock() and dict_sys.unlock(), which hold the latch here
 exclusively. Threads in dict_sys.lock_cache() do not hold it; they load tables, evict
-tables, and open tablespaces. Debug builds check that with may_change(). */
+tables, and open tablespaces.
+
+Debug builds check who may do what: a thread that writes rows or renames a file,
+may_change(); one that reads rows, may_read(); one that uses the cache of definitions,
+dict_sys.frozen(), which a reader of rows is not. And a thread that waits for a latch
+must not have anything that the owner of the latch may wait for: dict_rows_held. */
 class dict_rows_t
 {
   /** Threads that read rows hold it in shared mode, hold no dict_sys.latch then, and
@@ -60,6 +65,17 @@ public:
   valid. */
   static void end_change() noexcept;
 #ifdef UNIV_DEBUG
+  /** What a thread must give back before it waits for dict_sys.latch, or for the latch
+  here: a thread that has one of these exclusively may wait for it. */
+  enum held : unsigned
+  {
+    /** a reader: dict_sys.lock() waits for it */
+    ROWS= 1,
+    /** a reference to a tablespace: fil_space_t::drop() waits for it */
+    SPACE= 2
+  };
+  /** @return whether this thread may read rows */
+  static bool may_read() noexcept;
   /** @return whether this thread is between dict_sys.lock() and dict_sys.unlock() */
   static bool may_change() noexcept;
   /** @return whether this thread may write rows of a table: those of the dictionary
@@ -69,7 +85,7 @@ public:
   /** @return a number that is the same as long as nobody changes the dictionary; the
   caller holds dict_sys.latch, or has a reader */
   static uint64_t changes() noexcept
-  { ut_ad(dict_sys.frozen()); return n_changes; }
+  { ut_ad(may_read()); return n_changes; }
 
   /** Keeps DDL out as long as it exists, but between unlock() and lock() */
   class reader
