@@ -46,6 +46,19 @@ bool dict_rows_t::may_write(const dict_table_t &table) noexcept
 }
 #endif
 
+bool dict_rows_t::is_active(trx_id_t id) noexcept
+{
+  /* Nearly all rows of a table are from the transaction that created it. Once that has
+  ended, it has ended for good. */
+  static thread_local trx_id_t ended;
+  if (id == ended)
+    return false;
+  if (trx_sys.find(nullptr, id, false))
+    return true;
+  ended= id;
+  return false;
+}
+
 void dict_rows_t::begin_change() noexcept
 {
   ut_ad(!dict_rows_held);

@@ -211,12 +211,14 @@ public:
 
   /** Remember the position of a column. dict_table_schema_check() has checked that
   the column exists.
-  @param name  column name
+  @param name   column name
+  @param usual  number of the column in the table that MariaDB creates: looked at first
   @return whether its values are in the row, and not on other pages */
-  bool add_column(const char *name)
+  bool add_column(const char *name, ulint usual)
   {
     const dict_table_t *table= index->table;
-    const ulint col= dict_table_has_column(table, stats_column(name));
+    const ulint col= dict_table_has_column(table, stats_column(name),
+                                           usual);
     ut_ad(col != table->n_def);
     const ulint at=
       dict_col_get_clust_pos(dict_table_get_nth_col(table, col), index);
@@ -655,13 +657,13 @@ bool dict_stats_fetch(dict_table_t *table, dberr_t *err) noexcept
       stats_rows index_rows{stats.index_stats, trx};
       readable=
         table_rows.key_is_as_created() && index_rows.key_is_as_created() &&
-        table_rows.add_column("n_rows") &&
-        table_rows.add_column("clustered_index_size") &&
-        table_rows.add_column("sum_of_other_index_sizes") &&
-        index_rows.add_column("index_name") &&
-        index_rows.add_column("stat_name") &&
-        index_rows.add_column("stat_value") &&
-        index_rows.add_column("sample_size");
+        table_rows.add_column("n_rows", 3) &&
+        table_rows.add_column("clustered_index_size", 4) &&
+        table_rows.add_column("sum_of_other_index_sizes", 5) &&
+        index_rows.add_column("index_name", 2) &&
+        index_rows.add_column("stat_name", 4) &&
+        index_rows.add_column("stat_value", 5) &&
+        index_rows.add_column("sample_size", 6);
       if (readable)
       {
         DEBUG_SYNC(thd, "dict_stats_mdl_acquired");

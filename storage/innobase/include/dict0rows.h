@@ -64,6 +64,10 @@ public:
   /** Before dict_sys.unlock() releases dict_sys.latch: what was read is no longer
   valid. */
   static void end_change() noexcept;
+  /** @return whether a transaction has not ended yet
+  @param id  identifier, from a row of a dictionary table */
+  static bool is_active(trx_id_t id) noexcept;
+
 #ifdef UNIV_DEBUG
   /** What a thread must give back before it waits for dict_sys.latch, or for the latch
   here: a thread that has one of these exclusively may wait for it. */
@@ -161,6 +165,21 @@ public:
   {
     return a.id == b.id && a.space_id == b.space_id && a.flags == b.flags &&
       a.flags2 == b.flags2;
+  }
+
+  /** Find a column of which the name is the same, letter for letter. MariaDB compares
+  the names of all columns with that of each field of an index, walks along the names
+  before it for each, and ignores case.
+  @param table  definition
+  @param name   name of a column that is not virtual
+  @return the number of the column, or 0: the caller begins there, and decides */
+  static ulint find_name(const dict_table_t &table, const char *name) noexcept
+  {
+    const char *s= table.col_names;
+    for (ulint i= 0; i < table.n_def; i++, s+= strlen(s) + 1)
+      if (!strcmp(s, name))
+        return i;
+    return 0;
   }
 
   /** Free a definition that was never added to the cache. */
