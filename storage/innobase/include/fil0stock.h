@@ -19,9 +19,9 @@ ut_free() frees each of them, like any other. Only fil0fil.cc includes this. */
 /** Pieces of memory of one size. fil_system.mutex protects the stock. */
 class fil_stock_t
 {
-  static constexpr uint N= 32;
-  void *pieces[N];
-  uint n= 0;
+  /** Bytes to allocate at a time */
+  static constexpr size_t RUN= 32768;
+  struct piece_t { piece_t *next; } *first= nullptr;
 
   /** @return like ut_malloc_nokey(), which only works in a .cc file */
   static void *allocate(size_t size) noexcept
@@ -41,18 +41,27 @@ public:
   void *get(size_t size) noexcept
   {
     mysql_mutex_assert_owner(&fil_system.mutex);
-    if (!n)
-      while (n < N && (pieces[n]= allocate(size)))
-        n++;
-    ut_a(n);
-    return memset(pieces[--n], 0, size);
+    if (!first)
+      for (size_t n= RUN / size; n--; )
+      {
+        piece_t *piece= static_cast<piece_t*>(allocate(size));
+        ut_a(piece);
+        piece->next= first;
+        first= piece;
+      }
+    piece_t *piece= first;
+    first= piece->next;
+    return memset(piece, 0, size);
   }
 
   /** Free the stock when InnoDB shuts down. */
   void clear() noexcept
   {
-    while (n)
-      ut_free(pieces[--n]);
+    while (piece_t *piece= first)
+    {
+      first= piece->next;
+      ut_free(piece);
+    }
   }
 };
 
