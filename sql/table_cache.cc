@@ -72,6 +72,7 @@ static void close_table(TABLE *table)
   TABLE_SHARE *share= table->s;
   DBUG_ASSERT(table->file);
   delete table->triggers;
+  tc_give_record(table);
   closefrm(table);
   my_free(table);
   tdc_release_share(share);
@@ -311,6 +312,8 @@ void tc_add_table(THD *thd, TABLE *table, bool scan)
                   TABLE's place in the order, and its share's counters, as they
                   were
 
+  The TABLE may have no second record buffer: see tc_take_record().
+
   @return NULL if no TABLE is free, or the caller leaves the last one to others
 */
 
@@ -374,6 +377,8 @@ void tc_release_table(TABLE *table)
   DBUG_ASSERT(!table->pos_in_locked_tables);
 
   DEBUG_SYNC(thd, "tc_release_table");
+  if (likely(!table->triggers))
+    tc_give_record(table);
   ulonglong stamp= tc_clock.at(thd->start_utime);
   size_t grown= 0;
   uchar &flags= Table_cache_instance::flags(table);
@@ -471,6 +476,7 @@ void tc_init()
 void tc_deinit()
 {
   DBUG_ASSERT(!tc_memory.tables);
+  tc_free_records();
   tc.destroy();
 }
 
@@ -508,16 +514,23 @@ void tc_deinit_part(TDC_element *element)
 
 
 /**
-  An element gets another share: reset the counters and free the slots.
+  No thread has pinned an element that has lost its share: free the slots.
 
-  The slots cannot go with the old share. A thread that looks for a TABLE has
-  only pinned the element, and may be about to lock a slot. No thread has pinned
-  an element that gets another share.
+  They cannot go with the share. A thread that looks for a TABLE has only pinned
+  the element, and may be about to lock a slot.
 */
+
+void tc_free_slots(TDC_element *element)
+{
+  free_half(element)->free_slots();
+}
+
+
+/** An element gets another share: reset the counters. */
 
 void tc_reset_part(TDC_element *element)
 {
-  free_half(element)->free_slots();
+  DBUG_ASSERT(!tc_slot_bytes(element));
   tc.each_slot(free_half(element), [](TABLE_cache_share::Slot &slot) {
     slot.hits.store(0, std::memory_order_relaxed);
     slot.last_release.store(0, std::memory_order_relaxed);

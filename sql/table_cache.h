@@ -145,6 +145,9 @@ enum Tc_scan
 
 Tc_scan tc_is_scan(THD *thd, const TABLE_LIST *tl);
 TABLE *tc_alloc_table(THD *thd);
+uint tc_extra_record(const TABLE_SHARE *share);
+bool tc_take_record(THD *thd, TABLE *table);
+void tc_give_record(TABLE *table);
 void tc_add_table(THD *thd, TABLE *table, bool scan= false);
 void tc_use_locked_table(THD *thd, TABLE *table, const TABLE_LIST *tl);
 void tc_release_table(TABLE *table);

@@ -71,7 +71,8 @@ static uint32 bytes_now(TABLE *table)
 {
   DBUG_ASSERT(table->db_stat);
   const size_t bytes= Table_cache_instance::weight_of(table)->constant +
-                      root_bytes(&table->mem_root) + engine_bytes(table);
+                      root_bytes(&table->mem_root) + engine_bytes(table) +
+                      tc_kept_record_bytes(table);
   return (uint32) MY_MIN(bytes, UINT_MAX32);
 }
 
@@ -88,6 +89,9 @@ static uint32 bytes_now(TABLE *table)
 TABLE *tc_alloc_table(THD *thd)
 {
   const int64 before= thd->status_var.global_memory_used;
+  DBUG_EXECUTE_IF("tc_table_out_of_memory",
+                  my_error(ER_OUTOFMEMORY, MYF(0), (int) sizeof(TABLE));
+                  return NULL;);
   TABLE *table= static_cast<TABLE*>
     (my_malloc(key_memory_TABLE, sizeof(TABLE) + sizeof(Table_cache_weight),
                MYF(MY_WME)));

@@ -27,6 +27,7 @@ size_t tc_part_size();
 size_t tc_slot_bytes(TDC_element *element);
 void tc_init_part(TDC_element *element);
 void tc_deinit_part(TDC_element *element);
+void tc_free_slots(TDC_element *element);
 void tc_reset_part(TDC_element *element);
 void tc_assert_no_free(TDC_element *element);
 

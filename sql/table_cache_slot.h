@@ -147,8 +147,8 @@ struct alignas(CPU_LEVEL1_DCACHE_LINESIZE) Table_cache_share
   std::atomic<ulonglong> hints;
   /**
     The slots of places 1 and up; NULL until the share has two objects. A thread
-    sets it with the mutex of the order. The slots stay until the memory of the
-    share serves another one: free_slots().
+    sets it with the mutex of the order. The slots stay until no thread can look
+    for an object of the share: free_slots().
   */
   std::atomic<Lone_slot*> slots;
   /** Number of objects, used and free. Written with the mutex of the order. */
@@ -178,6 +178,7 @@ struct alignas(CPU_LEVEL1_DCACHE_LINESIZE) Table_cache_share
   /** Make the slots of n places. @return NULL if out of memory */
   static Lone_slot *alloc_slots(uint n)
   {
+    DBUG_EXECUTE_IF("tc_slots_out_of_memory", return NULL;);
     Lone_slot *array= static_cast<Lone_slot*>
       (aligned_malloc(n * sizeof(Lone_slot), CPU_LEVEL1_DCACHE_LINESIZE));
     for (uint i= 0; array && i < n; i++)

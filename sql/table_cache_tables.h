@@ -146,6 +146,9 @@ extern Table_cache tc;
 
 /* table_cache.cc */
 size_t tc_evict_bytes(THD *thd, size_t bytes, bool whatever_part);
+/* table_cache_record.cc */
+void tc_free_records();
+size_t tc_kept_record_bytes(const TABLE *table);
 /* table_cache_memory.cc */
 void tc_weigh_new(THD *thd, TABLE *table);
 size_t tc_weigh_again(TABLE *table);

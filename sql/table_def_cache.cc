@@ -148,8 +148,12 @@ struct New_key
     str= key;
     length= key_length;
     memory= NULL;
-    return length > sizeof(TDC_element::short_key) &&
-           !(memory= (uchar*) my_malloc(PSI_INSTRUMENT_ME, length,
+    if (length <= sizeof(TDC_element::short_key))
+      return false;
+    DBUG_EXECUTE_IF("tdc_key_out_of_memory",
+                    my_error(ER_OUTOFMEMORY, MYF(0), (int) length);
+                    return true;);
+    return !(memory= (uchar*) my_malloc(PSI_INSTRUMENT_ME, length,
                                         MYF(MY_WME)));
   }
 };
@@ -248,6 +252,26 @@ static void element_initializer(LF_HASH *, void *dst, const void *src)
   element->m_key_length= (uint) key->length;
   element->misses= element->scan_opens= element->evictions= 0;
   tc_reset_part(element);
+}
+
+
+/** The function of MariaDB's that free_elements() takes the place of. */
+static lf_pinbox_free_func *free_memory_of_elements;
+
+/**
+  No thread has pinned these elements any more, which have left the hash.
+
+  @param first  a list of elements, each with what lf_hash has in front of it
+  @param last   its end
+*/
+
+static void free_elements(void *first, void *last, void *alloc)
+{
+  const uint link= tdc_hash.alloc.pinbox.free_ptr_offset;
+  for (uchar *node= static_cast<uchar*>(first); node;
+       node= node == last ? NULL : *reinterpret_cast<uchar**>(node + link))
+    tc_free_slots(reinterpret_cast<TDC_element*>(node + LF_HASH_OVERHEAD));
+  free_memory_of_elements(first, last, alloc);
 }
 
 
@@ -651,6 +675,12 @@ TABLE_SHARE *tdc_acquire_share(THD *thd, TABLE_LIST *tl, uint flags,
         (*out_table= tc_acquire_table(thd, element, scan)))
     {
       lf_hash_search_unpin((LF_PINS*) pins);
+      if (unlikely(tc_take_record(thd, *out_table)))
+      {
+        tc_release_table(*out_table);
+        *out_table= NULL;
+        DBUG_RETURN(NULL);
+      }
       DBUG_ASSERT(!(flags & GTS_NOLOCK));
       DBUG_ASSERT(element->share);
       DBUG_ASSERT(!element->share->error);
@@ -1044,6 +1074,8 @@ bool tdc_init()
   tdc_hash.alloc.constructor= element_constructor;
   tdc_hash.alloc.destructor= element_destructor;
   tdc_hash.initializer= element_initializer;
+  free_memory_of_elements= tdc_hash.alloc.pinbox.free_func;
+  tdc_hash.alloc.pinbox.free_func= free_elements;
   tdc_inited= true;
   DBUG_RETURN(false);
 }

@@ -228,8 +228,8 @@ bool fil_ibd_file::open(uint32_t id, uint32_t expected,
   if (bytes == os_offset_t(-1) || bytes < FIL_IBD_FILE_INITIAL_SIZE * psize)
     return false;
 
-  page_t *page= get_page();
-  const bool ok=
+  page_t *page= DBUG_IF("ib_first_page_no_memory") ? nullptr : get_page();
+  const bool ok= page &&
     os_file_read(IORequestRead, handle, page, 0, psize, nullptr) ==
     DB_SUCCESS && validate(id, expected, bytes, page);
   aligned_free(page);

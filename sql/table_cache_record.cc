@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/**
+  @file
+  A TABLE has its second record buffer only while a statement uses it.
+
+  Each TABLE has two buffers of the length of the table's longest row, record[0]
+  and record[1]. Columns (Field) point into the first one. The second one holds
+  an old row beside a new one, and a few kinds of SELECT use it as well, but
+  nobody needs its contents after the statement. In WordPress's tables a buffer
+  has 2 KiB on average, and a server may have 100,000 TABLEs open, and a few
+  hundred in use.
+
+  So a thread takes a buffer when it gets a TABLE, tc_take_record(), and gives it
+  back when it releases the TABLE, tc_give_record(). Meanwhile record[1] is
+  record[0], as in any TABLE that open_table_from_share() has not been asked for
+  two records. These TABLEs have a buffer of their own, as in MariaDB:
+
+  1. those with short rows, where this saves little, and costs as much;
+  2. those with triggers, which have Fields that point into record[1];
+  3. those of versions or periods, which have three buffers;
+  4. those of an engine that is not a part of the server: the functions in
+     record_distance.h, which know that record[1] need not lie behind record[0],
+     are not in engines that were built without this patch set.
+
+  Temporary tables are not in the table cache.
+*/
+
+#include "mariadb.h"
+#include "sql_base.h"
+#include "my_spare_buffers.h"
+#include "unireg.h"
+#include "table_cache_tables.h"
+
+/** Shorter rows: the TABLE has a buffer of its own. */
+static constexpr uint LEAST_LENGTH= 768;
+
+/** One for each kind of length, so that short rows do not take long buffers.
+    Longer ones than the last are allocated and freed each time. */
+static MY_SPARE_BUFFERS spare_records[]=
+{
+  { 2048, {{ NULL, "" }} }, { 4096, {{ NULL, "" }} }, { 8192, {{ NULL, "" }} },
+  { 16384, {{ NULL, "" }} }
+};
+
+
+static MY_SPARE_BUFFERS *buffers_of(const TABLE_SHARE *share)
+{
+  uint n= 0;
+  while (n + 1 < array_elements(spare_records) &&
+         spare_records[n].size < share->rec_buff_length)
+    n++;
+  return spare_records + n;
+}
+
+
+/** Does the TABLE lack its second buffer? */
+
+static bool lacks_record(const TABLE *table)
+{
+  return table->record[1] == table->record[0];
+}
+
+
+/**
+  Has the TABLE a buffer that it will give back?
+
+  Its own one lies behind record[0], in the same block of memory. No other block
+  can begin there.
+*/
+
+static bool has_spare_record(const TABLE *table)
+{
+  return !lacks_record(table) &&
+         table->record[1] != table->record[0] + table->s->rec_buff_length;
+}
+
+
+/**
+  What open_table() asks open_table_from_share() for: EXTRA_RECORD, a second buffer
+  of the TABLE's own, or 0, none.
+*/
+
+uint tc_extra_record(const TABLE_SHARE *share)
+{
+  const handlerton *hton= share->db_type();
+  uint least= LEAST_LENGTH;
+  DBUG_EXECUTE_IF("tc_spare_short_records", least= 0;);
+  return share->rec_buff_length < least || share->versioned ||
+         share->period.name ||
+         (hton->db_type != DB_TYPE_INNODB && hton->db_type != DB_TYPE_MYISAM &&
+          hton->db_type != DB_TYPE_ARIA) ?
+         EXTRA_RECORD : 0;
+}
+
+
+/**
+  Give a TABLE that the caller uses its second buffer, if it lacks one.
+
+  @return true: no memory (reported)
+*/
+
+bool tc_take_record(THD *thd, TABLE *table)
+{
+  if (likely(!lacks_record(table)))
+    return false;
+  const int64 before= thd->status_var.global_memory_used;
+  uchar *record= NULL;
+  if (DBUG_IF("tc_record_out_of_memory"))
+    my_error(ER_OUTOFMEMORY, MYF(0), table->s->rec_buff_length);
+  else
+    record= my_take_buffer(buffers_of(table->s), key_memory_TABLE,
+                           table->s->rec_buff_length);
+  if (unlikely(!record))
+    return true;
+  /* It is not the TABLE's: tc_weigh_new() does not count it */
+  if (const int64 allocated= (int64) thd->status_var.global_memory_used - before)
+    Table_cache_instance::weight_of(table)->allocated_before+= allocated;
+  MEM_UNDEFINED(record, table->s->rec_buff_length);
+  table->record[1]= table->record[2]= record;
+  return false;
+}
+
+
+/**
+  The caller closes the TABLE, or releases it: then only if it has no triggers,
+  whose Fields would point to nothing.
+*/
+
+void tc_give_record(TABLE *table)
+{
+  if (!has_spare_record(table))
+    return;
+  uchar *record= table->record[1];
+  table->record[1]= table->record[2]= table->record[0];
+  TRASH_ALLOC(record, table->s->rec_buff_length);
+  my_give_buffer(buffers_of(table->s), record, table->s->rec_buff_length);
+}
+
+
+/** Bytes of a second buffer that the TABLE keeps when it is released. */
+
+size_t tc_kept_record_bytes(const TABLE *table)
+{
+  if (likely(!table->triggers) || !has_spare_record(table))
+    return 0;
+  return MY_MAX(buffers_of(table->s)->size, table->s->rec_buff_length);
+}
+
+
+void tc_free_records()
+{
+  for (MY_SPARE_BUFFERS &spare : spare_records)
+    my_free_spare_buffers(&spare);
+}
