@@ -120,7 +120,10 @@ mem_heap_t *dict_heap_create(ulint size) noexcept
 {
   const ulint len= rounded(MEM_BLOCK_HEADER_SIZE + MEM_SPACE_NEEDED(size));
   mem_block_t *block= static_cast<mem_block_t*>(dict_stock_get(len));
-  block->buf_block= block->free_block= nullptr;
+  block->buf_block= nullptr;
+#if MYSQL_VERSION_ID < 110800
+  block->free_block= nullptr;
+#endif
   ut_d(strcpy(block->file_name, "0stock"));
   ut_d(block->line= __LINE__);
   mem_block_set_len(block, len);
@@ -137,7 +140,9 @@ mem_heap_t *dict_heap_create(ulint size) noexcept
 void dict_heap_free(mem_heap_t *heap) noexcept
 {
   ut_ad(heap->type == MEM_HEAP_DYNAMIC);
+#if MYSQL_VERSION_ID < 110800
   ut_ad(!heap->free_block);
+#endif
   while (mem_block_t *block= UT_LIST_GET_LAST(heap->base))
   {
     if (block == heap)
