@@ -328,7 +328,7 @@ TABLE *tc_acquire_table(THD *thd, TDC_element *element, Tc_scan scan)
     {
       if (scan == TC_NO_USE)
         Table_cache_instance::flags(table)= Table_cache_instance::NO_USE;
-      else if (tc.was_evict_first(table))
+      else if (Table_cache_instance::stamp(table) == Table_cache::EVICT_FIRST)
         Table_cache_instance::flags(table)= Table_cache_instance::SCAN;
     }
     else if (unlikely(element->only_scanned))
@@ -401,7 +401,7 @@ void tc_release_table(TABLE *table)
     remove_table(table, false);
     DBUG_VOID_RETURN;
   }
-  TABLE *to_close= tc.release(table, stamp, table->s->tdc->flushed, tc_limit);
+  TABLE *to_close= tc.release(table, stamp, tc_limit);
   if (unlikely(to_close != NULL))
   {
     if (to_close == table && table->s->tdc->flushed)
@@ -501,7 +501,8 @@ void tc_init_part(TDC_element *element)
 
 size_t tc_slot_bytes(TDC_element *element)
 {
-  return tc.slot_bytes(free_half(element));
+  return free_half(element)->slots.load(std::memory_order_relaxed) ?
+         tc.active_shards() * sizeof(TABLE_cache_share::Lone_slot) : 0;
 }
 
 
@@ -522,7 +523,7 @@ void tc_deinit_part(TDC_element *element)
 
 void tc_free_slots(TDC_element *element)
 {
-  free_half(element)->free_slots();
+  free_half(element)->free_slots(tc.active_shards());
 }
 
 

@@ -9,6 +9,7 @@
 #include "mariadb.h"
 #include "sql_base.h"
 #include "table_cache_tables.h"
+#include "table_cache_core_check.h"
 #include "default_rows.h"
 #include <mutex>
 

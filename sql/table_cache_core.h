@@ -27,37 +27,12 @@
   CPUs use. A hit does not change the order of eviction.
 
   The order of eviction has one mutex for the server. Only threads that open,
-  close or evict objects take it, and release() in rare cases. An object that is
-  in one of these three is linked:
-
-  - the list of objects that are evicted before all others;
-  - the list of objects that were opened ahead of their use, which come next;
-  - a queue of all other linked objects (table_cache_order.h).
-
-  A used object may be linked, too: a new one is, and one that was acquired
-  stays linked until a thread that looks for a victim meets it. An object's key
-  in the queue is the time of its last release before it was linked, or of add()
-  if it is new. Later releases change its stamp, not its key. A thread that
-  looks for a victim meets the objects in the order of their keys:
-
-  1. A used object leaves the queue. Its next release() links it again.
-  2. A free object that was released again after it was linked is inserted with
-     its stamp as the new key.
-  3. A free object found at a level of the queue above 0 is inserted again and
-     lands at a lower level.
-  4. Otherwise no free object of the server was released earlier: this one is
-     the victim.
-
-  Case 1 happens at most once for each release, case 2 too, and case 3 a few
-  times for each object that is evicted. So the number of steps of an eviction
-  is constant on average. Two cases could take long, and end after ENOUGH steps:
-
-  1. After a long time with hits only, the first eviction would meet all objects.
-     So it takes the free object met so far that was released longest ago. With
-     fewer steps, the order is exact.
-  2. If all objects met so far were used, the thread evicts none. It has taken
-     ENOUGH used objects out of the queue. The release of each of these evicts
-     one; see evict_over().
+  close or evict objects take it, and release() in rare cases. An object in the
+  order is "linked". It is in one of three lists, which are evicted in this turn:
+  "first", "ahead", and "queue", which is sorted by key (table_cache_order.h).
+  The key is the time of the object's last release before it was linked, or of
+  add(). A hit changes the object's stamp, not its key, and a used object may be
+  linked, too. take_victim() puts both right when it meets the object.
 
   A thread closes an object after the object has left the count, the order and
   its slot. It holds no lock then.
@@ -69,12 +44,10 @@
   bounded number of steps.
 */
 
-#include "my_global.h"
-#include "my_sys.h"
-#include "mysql/psi/mysql_thread.h"
 #include "table_cache_machine.h"
 #include "table_cache_order.h"
 #include "table_cache_slot.h"
+#include "mysql/psi/mysql_thread.h"
 
 /**
   The cache, for objects as described by A:
@@ -83,6 +56,7 @@
     A::Share_links             I_P_List adapter: links of the list in a slot
     A::Order_links             I_P_List adapter: links of the order
     A::share(Object*)          the share's part in this cache
+    A::flushed(Object*)        must the objects of the share be closed?
     A::state(Object*)          its Table_cache_state
     A::stamp(const Object*), A::set_stamp(Object*, ulonglong)
                                valid while the object is free
@@ -90,12 +64,11 @@
     A::set_user(Object*, User*)
     A::uncounted(Object*)      the cache does not count the object any more
     A::cpu()                   see Table_cache_machine
-    A::locked()                a slot has been locked; tests count these
+    A::before_lock(User*)      acquire() is about to lock a slot
 
   A limit has allows(count): may the cache keep so many objects? The answer may
-  change at any moment. A mark is an object that converts to bool. A stamp is a
-  number: the time of a release, which grows with time, or OLDEST or
-  EVICT_FIRST.
+  change at any moment. A stamp is a number: the time of a release, which grows
+  with time, or OLDEST or EVICT_FIRST.
 */
 
 template <class A> class Table_cache_core
@@ -116,17 +89,21 @@ public:
   static constexpr uint ENOUGH= 1024;
 
 private:
+  typedef I_P_List<Object, typename A::Order_links> Order_list;
+
   /** A purge takes at most so many objects while it holds the locks. */
   static constexpr uint PURGE_AT_ONCE= 64;
   /** Values of Table_cache_state::linked. LINKED: in "ahead" or the queue. */
   static constexpr uchar LINKED= 1, LINKED_FIRST= 2;
+  /** How a search for a victim ends: see take_victim(). */
+  enum Found { VICTIM, NONE, MORE, BUSY };
 
   /** Read by everybody, written by init(). */
   uint n_shards;
   uchar shard_of_cpu[MAX_CPUS];
 
   /**
-    Protects the lists, the links of the order in the objects, and the count. An
+    Protects the lists, the links of the order in the objects, and the counts. An
     object that is linked is not closed while a thread holds the mutex.
   */
   alignas(2 * CPU_LEVEL1_DCACHE_LINESIZE) mysql_mutex_t order_mutex;
@@ -135,7 +112,7 @@ private:
   I_P_List<Object, typename A::Order_links, I_P_List_null_counter,
            I_P_List_fast_push_back<Object> > first;
   /** Then these: opened ahead of their use. Front: released last. */
-  I_P_List<Object, typename A::Order_links> ahead;
+  Order_list ahead;
   /** All other linked objects, used or free. */
   Table_cache_order<Object, typename A::Order_links> queue;
   /** Number of objects, used and free. Any thread reads this and the next. */
@@ -143,14 +120,11 @@ private:
   /** Number of objects evicted. */
   std::atomic<ulonglong> evicted;
 
-  /** How a search for a victim ends: see take_victim() and evict_over(). */
-  enum Found { VICTIM, NO_NEED, ALL_USED, MORE_USED, BUSY };
-
   /** Number of hits in the place of another shard than the thread's own. */
   alignas(2 * CPU_LEVEL1_DCACHE_LINESIZE) std::atomic<ulonglong> remote;
 
 
-  /** The place to which this thread releases an object of a share. */
+  /** The place of this thread's CPU for an object of a share. */
   uint own_place(Share *share) const
   {
     if (share->objects.load(std::memory_order_relaxed) <= 1 ||
@@ -159,10 +133,11 @@ private:
     return 1 + shard_of_cpu[A::cpu() % MAX_CPUS];
   }
 
-  static void lock(Slot *slot)
+  /** The slot of an object. Acquire: pairs with take_front(). */
+  static Slot *slot_of(Object *object)
   {
-    slot->lock.lock();
-    A::locked();
+    return A::share(object)->
+      slot(A::state(object).place.load(std::memory_order_acquire));
   }
 
   /**
@@ -172,55 +147,17 @@ private:
   */
   static Slot *trylock_slot_of(Object *object)
   {
-    const std::atomic<uchar> &place= A::state(object).place;
-    const uint seen= place.load(std::memory_order_relaxed);
-    Slot *slot= A::share(object)->slot(seen);
+    Slot *slot= slot_of(object);
     if (unlikely(!slot->lock.trylock()))
       return NULL;
-    A::locked();
-    /* Acquire: the object may have been in another place meanwhile. */
-    if (likely(seen == place.load(std::memory_order_acquire)))
+    if (likely(slot == slot_of(object)))
       return slot;
     slot->lock.unlock();
     return NULL;
   }
 
-  /** The same, but wait for it. Only check() calls this with order_mutex. */
-  static Slot *lock_slot_of(Object *object)
-  {
-    const std::atomic<uchar> &place= A::state(object).place;
-    for (;;)
-    {
-      const uint seen= place.load(std::memory_order_relaxed);
-      Slot *slot= A::share(object)->slot(seen);
-      lock(slot);
-      /* Acquire: the object may have been in another place meanwhile. */
-      if (likely(seen == place.load(std::memory_order_acquire)))
-        return slot;
-      slot->lock.unlock();
-    }
-  }
-
-  /** Find the slot to which the user of an object releases it. */
-  Slot *own_slot(Object *object)
-  {
-    Share *share= A::share(object);
-    std::atomic<uchar> &place= A::state(object).place;
-    const uint before= place.load(std::memory_order_relaxed),
-               own= own_place(share);
-    if (unlikely(before != own))
-    {
-      Slot *slot= share->slot(before);
-      lock(slot);
-      /* Release: lock_slot_of() then sees the writes under the old lock. */
-      place.store((uchar) own, std::memory_order_release);
-      slot->lock.unlock();
-    }
-    return share->slot(own);
-  }
-
   /** Take an object out of its locked slot, and give it this user. */
-  static void take(Object *object, Slot *slot, User *user)
+  static void take(Object *object, Slot *slot, User *user, bool keep_hint)
   {
     Table_cache_state &state= A::state(object);
     slot->lock.assert_locked();
@@ -229,6 +166,8 @@ private:
     Slot::add(slot->elements, -1);
     state.free= false;
     A::set_user(object, user);
+    if (!keep_hint && slot->free.is_empty())
+      A::share(object)->clear_hint(state.place.load(std::memory_order_relaxed));
   }
 
   /** Put an object into its locked slot, and take its user away. */
@@ -249,22 +188,29 @@ private:
   }
 
   /**
-    Get an object from a locked slot, and unlock the slot. A thread that takes
-    the last object of its own place leaves the hint set. It usually releases
-    the object to the same place, so clearing the hint would write the word that
-    all CPUs read, twice per statement.
+    Get an object from a locked slot, and unlock the slot. The object's user will
+    release it to the place "own", that of the thread's CPU.
+
+    A thread that takes the last object of its own place leaves the hint set. It
+    releases the object to the same place, so clearing the hint would write the
+    word that all CPUs read, twice per statement.
   */
-  static Object *take_front(Share *share, Slot *slot, uint place, bool own,
+  static Object *take_front(Share *share, Slot *slot, uint place, uint own,
                             User *user, uint uses)
   {
-    A::locked();
     Object *object= slot->free.front();
     if (likely(object != NULL))
     {
-      take(object, slot, user);
+      take(object, slot, user, place == own);
       Slot::add(slot->hits, uses);
+      /*
+        Release: a thread that reads the new place sees what take() has written
+        under the old lock. From here on the new lock protects the object.
+      */
+      if (unlikely(place != own))
+        A::state(object).place.store((uchar) own, std::memory_order_release);
     }
-    if ((!own || unlikely(!object)) && slot->free.is_empty())
+    else
       share->clear_hint(place);
     slot->lock.unlock();
     return object;
@@ -282,9 +228,10 @@ private:
       const ulonglong hints= share->hints.load(std::memory_order_acquire);
       if (!hints)
         return NULL;
-      uint place= own;
-      do
+      for (uint i= 0; i <= n_shards; i++)
       {
+        /* Home, which is no CPU's; then from this CPU's place on */
+        const uint place= i ? 1 + (own + i + n_shards - 2) % n_shards : 0;
         if (!(hints & Share::bit(place)))
           continue;
         Slot *slot= share->slot(place);
@@ -292,13 +239,13 @@ private:
           slot->lock.lock();
         else if (!slot->lock.trylock())
           continue;
-        Object *object= take_front(share, slot, place, place == own, user, uses);
+        Object *object= take_front(share, slot, place, own, user, uses);
         if (!object)
           continue;
         if (own && place && place != own)
           remote.fetch_add(uses, std::memory_order_relaxed);
         return object;
-      } while ((place= place == n_shards ? 0 : place + 1) != own);
+      }
     }
   }
 
@@ -318,21 +265,20 @@ private:
       ahead.push_front(object);
   }
 
-  /** Remove a linked object from its list. Only order_mutex is needed. */
+  /** Remove an object from its list, if any. Only order_mutex is needed. */
   void remove_from_list(Object *object)
   {
+    mysql_mutex_assert_owner(&order_mutex);
     if (unlikely(A::state(object).linked == LINKED_FIRST))
       first.remove(object);
-    else
+    else if (A::state(object).linked)
       queue.remove(object);
   }
 
   /** Undo link(), under the same locks. */
   void unlink(Object *object)
   {
-    mysql_mutex_assert_owner(&order_mutex);
-    if (A::state(object).linked)
-      remove_from_list(object);
+    remove_from_list(object);
     A::state(object).linked= 0;
   }
 
@@ -347,31 +293,49 @@ private:
   }
 
   /**
-    Find the object to evict; see the @file comment.
+    Find the object to evict, and take it for this user. The thread meets linked
+    objects in the turn of the lists, and in the queue in the order of keys:
 
-    The objects of slots that are locked leave the order until the search ends.
+    1. A used object leaves the order. Its next release() links it again.
+    2. An object that may have been released later than others is linked again,
+       with its stamp as the new key. So it moves back in the queue, or to a
+       lower level of it.
+    3. Otherwise no free object of the server was released earlier: this one is
+       the victim.
+
+    Case 1 happens at most once for each release, and case 2 once for each
+    release and a few times for each object that is evicted. So the number of
+    steps is constant on average. Two cases could take long, and end after ENOUGH
+    steps:
+
+    1. After a long time with hits only, the first search would meet all objects.
+       So it takes the free object met so far that was released longest ago.
+    2. If all objects met so far were used, the search finds none. The release of
+       each of these evicts one: see evict_over().
+
+    The objects of slots that are locked leave their lists until the search ends.
     They stay linked, and no other thread sees that they are in no list, because
     this thread holds order_mutex. Then they are the first ones that the next
     search meets.
 
-    @param[out]    victim
+    @param[out]    victim  the object; stays linked until uncount()
     @param[in,out] steps   this adds how many objects it has met
-    @retval VICTIM     there is a victim
-    @retval ALL_USED   no linked object is left: all objects were used when a
-                       thread met them
-    @retval MORE_USED  this has met ENOUGH objects, all of them used
-    @retval BUSY       this has met an object whose slot was locked, and then no
-                       victim
+    @retval VICTIM  there is a victim
+    @retval NONE    no linked object is left: all objects were used when a thread
+                    met them
+    @retval MORE    this has met ENOUGH objects, all of them used
+    @retval BUSY    this has met an object whose slot was locked, and then no
+                    victim
   */
   Found take_victim(User *user, Object **victim, uint *steps)
   {
     /* The free object met so far that was released longest ago. Linked. */
     Object *oldest= NULL;
     ulonglong oldest_stamp= 0;
-    I_P_List<Object, typename A::Order_links> busy;
-    Found found;
+    Order_list busy;
+    Found found= BUSY;
     mysql_mutex_assert_owner(&order_mutex);
-    for (uint met= 0;; met++, ++*steps)
+    for (uint met= 0; found == BUSY; met++, ++*steps)
     {
       const bool enough= met >= ENOUGH;
       Object *object= enough ? oldest : first.front();
@@ -379,60 +343,67 @@ private:
         object= queue.next();
       if (!object)
       {
-        found= !busy.is_empty() ? BUSY : enough ? MORE_USED : ALL_USED;
+        if (busy.is_empty())
+          found= enough ? MORE : NONE;
         break;
       }
       Slot *slot= trylock_slot_of(object);
+      const bool free= slot && A::state(object).free;
+      const ulonglong stamp= free ? A::stamp(object) : 0;
+      if (object == oldest)
+        oldest= NULL;
       if (unlikely(!slot))
       {
         remove_from_list(object);
         busy.push_front(object);
-        if (object == oldest)
-          oldest= NULL;
         continue;
       }
-      const bool free= A::state(object).free;
-      const ulonglong stamp= free ? A::stamp(object) : 0;
-      const bool is_victim= free && (enough || stamp <= EVICT_FIRST ||
-                                     queue.is_least(stamp));
-      if (is_victim)
+      if (free && (enough || stamp <= EVICT_FIRST ||
+                   queue.is_least(object, stamp)))
       {
-        take(object, slot, user);
-        if (slot->free.is_empty())
-          A::share(object)->clear_hint(A::state(object).place);
+        take(object, slot, user, false);
+        *victim= object;
+        found= VICTIM;
       }
-      unlink(object);
-      if (free && !is_victim)
+      else
       {
-        link(object, stamp);
-        if (!oldest || stamp < oldest_stamp)
+        unlink(object);
+        if (free)
+          link(object, stamp);
+        if (free && (!oldest || stamp < oldest_stamp))
         {
           oldest= object;
           oldest_stamp= stamp;
         }
       }
-      else if (object == oldest)
-        oldest= NULL;
       slot->lock.unlock();
-      if (is_victim)
-      {
-        *victim= object;
-        found= VICTIM;
-        break;
-      }
     }
     while (Object *object= busy.pop_front())
-    {
       if (A::state(object).linked == LINKED_FIRST)
         first.push_front(object);
       else
-        queue.insert(object, 0);
-    }
+        ahead.push_front(object);
     return found;
   }
 
+  /** Unlock order_mutex while this thread waits for the holder of a slot. */
+  void let_others_run(uint tries)
+  {
+    mysql_mutex_unlock(&order_mutex);
+    Table_cache_lock::pause(tries);
+    mysql_mutex_lock(&order_mutex);
+  }
+
+  /** Lock order_mutex, then a slot, without waiting for the slot. */
+  void lock_order_and(Slot *slot)
+  {
+    mysql_mutex_lock(&order_mutex);
+    for (uint tries= 0; unlikely(!slot->lock.trylock()); tries++)
+      let_others_run(tries);
+  }
+
   /**
-    Evict one object if the limit is exceeded. The caller holds order_mutex. This
+    Evict objects while the limit is exceeded. The caller holds order_mutex. This
     unlocks it while it waits for a slot.
 
     Each add() evicts at most one object, and so does each release_slowly().
@@ -442,132 +413,86 @@ private:
 
     1. Let U be the number of used objects that are not linked, and E the number
        by which the count exceeds the limit. Nothing makes E greater than U:
-    2. An add() that evicts none adds 1 to E. If it returns because of MORE_USED,
-       it has added ENOUGH to U. If because of ALL_USED, all objects are in U.
+    2. An add() that evicts none adds 1 to E. If it returns because of MORE, it
+       has added ENOUGH to U. If because of NONE, all objects are in U.
     3. An object leaves U only by release_slowly() or forget(). Either it is
        closed or another one is evicted, so E becomes less by 1, too; or the
        search ends as in 2.
     4. When no object is used, U is 0.
 
-    @return VICTIM, ALL_USED or MORE_USED; NO_NEED if the limit is not exceeded
+    @param most      how many at most
+    @param[out] out  the objects, the last one first. The caller is their user
+                     now, and closes them
+    @retval MORE     the search has met too many used objects, and found no victim
   */
   template <class Limit>
-  Found evict_over(const Limit &limit, User *user, Object **victim,
-                   uint *steps)
+  Found evict_over(const Limit &limit, User *user, uint most, Free_list *out)
   {
+    Found found= NONE;
+    uint steps= 0, tries= 0;
     mysql_mutex_assert_owner(&order_mutex);
-    *victim= NULL;
-    for (uint tries= 0; unlikely(!limit.allows(count)); tries++)
+    while (most && steps < ENOUGH && unlikely(!limit.allows(count)))
     {
-      const Found found= take_victim(user, victim, steps);
-      if (likely(found != BUSY))
+      Object *victim;
+      found= take_victim(user, &victim, &steps);
+      if (unlikely(found == BUSY))
       {
-        if (found == VICTIM)
-        {
-          uncount(*victim);
-          evicted++;
-        }
-        return found;
+        let_others_run(tries++);
+        steps= 0;
+        continue;
       }
-      mysql_mutex_unlock(&order_mutex);
-      Table_cache_lock::pause(tries);
-      mysql_mutex_lock(&order_mutex);
-    }
-    return NO_NEED;
-  }
-
-  template <class Limit> Object *evict_over(const Limit &limit, User *user)
-  {
-    Object *victim;
-    uint steps= 0;
-    evict_over(limit, user, &victim, &steps);
-    return victim;
-  }
-
-  /** Lock order_mutex, then a slot, without waiting for the slot. */
-  void lock_order_and(Slot *slot)
-  {
-    for (uint tries= 0;; tries++)
-    {
-      mysql_mutex_lock(&order_mutex);
-      if (likely(slot->lock.trylock()))
+      if (unlikely(found != VICTIM))
         break;
-      mysql_mutex_unlock(&order_mutex);
-      Table_cache_lock::pause(tries);
+      uncount(victim);
+      evicted++;
+      out->push_front(victim);
+      most--;
     }
-    A::locked();
-  }
-
-  /**
-    Make the slots of a share that has two objects. If out of memory, the share
-    keeps using only its home; the next add() tries again.
-  */
-  ATTRIBUTE_NOINLINE void make_slots(Share *share)
-  {
-    typename Share::Lone_slot *slots= Share::alloc_slots(n_shards);
-    if (!slots)
-      return;
-    mysql_mutex_lock(&order_mutex);
-    if (!share->slots)
-    {
-      share->slots.store(slots, std::memory_order_release);
-      slots= NULL;
-    }
-    mysql_mutex_unlock(&order_mutex);
-    aligned_free(slots);
+    return found;
   }
 
   /** Remove the objects of a slot, a few at a time. */
-  void purge_slot(Share *share, Slot *slot, uint place, Free_list *out)
+  void purge_slot(Slot *slot, Free_list *out)
   {
-    lock_order_and(slot);
-    for (uint n= slot->elements.load(std::memory_order_relaxed);;)
+    for (uint left= 0; !left; )
     {
-      for (uint some= MY_MIN(n, PURGE_AT_ONCE); some; some--, n--)
+      lock_order_and(slot);
+      for (left= PURGE_AT_ONCE; left && !slot->free.is_empty(); left--)
       {
         Object *object= slot->free.front();
-        if (!object)
-        {
-          n= 0;
-          break;
-        }
-        take(object, slot, NULL);
+        take(object, slot, NULL, false);
         uncount(object);
         out->push_front(object);
       }
-      if (slot->free.is_empty())
-        share->clear_hint(place);
       slot->lock.unlock();
       mysql_mutex_unlock(&order_mutex);
-      if (!n)
-        break;
-      lock_order_and(slot);
     }
   }
 
   /** Release an object that has to be linked in the order, or closed. */
-  template <class Mark, class Limit> ATTRIBUTE_NOINLINE
+  template <class Limit> ATTRIBUTE_NOINLINE
   Object *release_slowly(Object *object, Slot *slot, ulonglong stamp,
-                         const Mark &flushed, const Limit &limit)
+                         const Limit &limit)
   {
     User *user= A::user(object);
-    Object *to_close= NULL;
+    Free_list to_close;
     lock_order_and(slot);
-    unlink(object);
-    if (flushed)
-      to_close= object;
+    if (unlikely(A::flushed(object)))
+    {
+      slot->lock.unlock();
+      uncount(object);
+      to_close.push_front(object);
+    }
     else
     {
+      unlink(object);
       link(object, stamp);
       put(object, slot, stamp);
+      slot->lock.unlock();
+      evict_over(limit, user, 1, &to_close);
     }
-    slot->lock.unlock();
-    if (to_close)
-      uncount(object);
-    else
-      to_close= evict_over(limit, user);
     mysql_mutex_unlock(&order_mutex);
-    return to_close;
+    return to_close.pop_front();
   }
 
 public:
@@ -584,8 +509,7 @@ public:
     n_shards= shards;
     memcpy(shard_of_cpu, map, sizeof(shard_of_cpu));
     mysql_mutex_init(key, &order_mutex, MY_MUTEX_INIT_FAST);
-    count= 0;
-    evicted= remote= 0;
+    evicted= remote= count= 0;
   }
 
   /** Free an empty cache. No thread may use shares any more. */
@@ -598,17 +522,8 @@ public:
   uint active_shards() const { return n_shards; }
   /** Number of objects, used and free. */
   ulong records() const { return count.load(std::memory_order_relaxed); }
-  ulonglong evictions() const
-  { return evicted.load(std::memory_order_relaxed); }
-  ulonglong remote_hits() const
-  { return remote.load(std::memory_order_relaxed); }
-
-  /** How many bytes a share has got since its memory was initialized. */
-  size_t slot_bytes(const Share *share) const
-  {
-    return share->slots.load(std::memory_order_relaxed) ?
-           n_shards * sizeof(typename Share::Lone_slot) : 0;
-  }
+  ulonglong evictions() const { return evicted; }
+  ulonglong remote_hits() const { return remote; }
 
   /**
     Call f(Slot &) for each slot of a share. The slot is not locked, so f may
@@ -618,10 +533,8 @@ public:
   {
     f(share->home);
     if (share->slots.load(std::memory_order_acquire))
-    {
       for (uint place= 1; place <= n_shards; place++)
         f(*share->slot(place));
-    }
   }
 
   /**
@@ -637,18 +550,20 @@ public:
   {
     Share *share= A::share(object);
     Table_cache_state &state= A::state(object);
-    state.place.store(0, std::memory_order_relaxed);
+    Free_list victims;
     state.free= false;
     mysql_mutex_lock(&order_mutex);
     *room= limit.allows(count + 1);
     count++;
-    const bool needs_slots= share->objects++ && unlikely(!share->slots);
+    share->objects++;
+    state.place.store((uchar) own_place(share), std::memory_order_relaxed);
     link(object, now);
-    Object *victim= evict_over(limit, A::user(object));
+    evict_over(limit, A::user(object), 1, &victims);
+    const bool needs_slots= share->objects > 1 && unlikely(!share->slots);
     mysql_mutex_unlock(&order_mutex);
     if (unlikely(needs_slots))
-      make_slots(share);
-    return victim;
+      share->make_slots(n_shards);
+    return victims.pop_front();
   }
 
   /** Remove an object that is in use: the caller will close it. */
@@ -667,7 +582,7 @@ public:
     CPU, if there is one, and otherwise one of any place that has a hint.
 
     @param uses  1; 0: it does not count as a hit
-    @pre The memory of the share cannot go away.
+    @pre The memory of the share cannot go away, nor its slots.
     @return NULL if all hints were clear at one moment during the call, so the
             share had no free object then
   */
@@ -677,18 +592,15 @@ public:
     if (likely(share->hints.load(std::memory_order_acquire) & Share::bit(own)))
     {
       Slot *slot= share->slot(own);
+      A::before_lock(user);
       if (likely(slot->lock.trylock()))
       {
-        if (Object *object= take_front(share, slot, own, true, user, uses))
+        if (Object *object= take_front(share, slot, own, own, user, uses))
           return object;
       }
     }
     return acquire_anywhere(share, own, user, uses);
   }
-
-  /** Was the stamp EVICT_FIRST when the caller acquired the object? */
-  static bool was_evict_first(Object *object)
-  { return A::stamp(object) == EVICT_FIRST; }
 
   /**
     Is an object linked that was released with the stamp EVICT_FIRST? If it is
@@ -712,28 +624,27 @@ public:
                       opened ahead in the order in which they will be needed;
                     - the stamp that the object had when the caller acquired it:
                       as before, because the caller did not use it
-    @param flushed  mark of the share. The thread that sets it calls purge()
-                    afterwards. purge() locks each slot after the mark was set,
-                    so either purge() finds the object, or release() sees the
-                    mark
     @param limit    as for add()
+
+    The thread that sets the mark of a flushed share calls purge() afterwards.
+    purge() locks each slot after the mark was set, so either purge() finds the
+    object, or this sees the mark.
 
     @return an object that the caller has to close, or NULL. If the share is
             flushed, that is the object given back. Otherwise it is one that
             this call has evicted, and other threads may use or close the one
             given back by now
   */
-  template <class Mark, class Limit>
-  Object *release(Object *object, ulonglong stamp, const Mark &flushed,
-                  const Limit &limit)
+  template <class Limit>
+  Object *release(Object *object, ulonglong stamp, const Limit &limit)
   {
-    Slot *slot= own_slot(object);
-    lock(slot);
+    Slot *slot= slot_of(object);
+    slot->lock.lock();
     /*
       No relinking needed: the key under which the object is queued may be older
       than its stamp, never newer.
     */
-    if (likely(A::state(object).linked && !flushed) &&
+    if (likely(A::state(object).linked && !A::flushed(object)) &&
         (likely(stamp > EVICT_FIRST) || stamp == A::stamp(object)))
     {
       put(object, slot, stamp);
@@ -741,7 +652,7 @@ public:
       return NULL;
     }
     slot->lock.unlock();
-    return release_slowly(object, slot, stamp, flushed, limit);
+    return release_slowly(object, slot, stamp, limit);
   }
 
   /**
@@ -752,27 +663,20 @@ public:
                      hold the mutex for too long
     @param[out] out  the objects, the last one first. The caller is their user
                      now, and closes them
-    @return how many; 0 if the limit is not exceeded, or no object is free
+    @return has it evicted any? No, if the limit is not exceeded, or no object
+            is free
   */
   template <class Limit>
-  uint evict(User *user, const Limit &limit, uint most, Free_list *out)
+  bool evict(User *user, const Limit &limit, uint most, Free_list *out)
   {
-    uint n= 0;
     Found found;
     do
     {
-      Object *object;
-      uint steps= 0;
       mysql_mutex_lock(&order_mutex);
-      while ((found= evict_over(limit, user, &object, &steps)) == VICTIM)
-      {
-        out->push_front(object);
-        if (++n >= most || steps >= ENOUGH)
-          break;
-      }
+      found= evict_over(limit, user, most, out);
       mysql_mutex_unlock(&order_mutex);
-    } while (found == MORE_USED && !n);
-    return n;
+    } while (found == MORE && out->is_empty());
+    return !out->is_empty();
   }
 
   /**
@@ -781,64 +685,22 @@ public:
     If the share is flushed, none is left: when this has locked a slot, no thread
     puts another object into it. Otherwise other threads may do that meanwhile.
 
-    If a thread makes the slots after this has looked for them, then an object
-    gets to one of them from its home, whose lock its user takes after this
-    has held it (own_slot()). So release() sees the mark of a flushed share.
+    Suppose that a thread makes the slots after this has looked for them. Who
+    gives an object another place than the home has seen the slots, and then
+    locks the old slot, or order_mutex (add()). This has held both for the home
+    before it looked, so that thread has locked them afterwards. If it found an
+    object then, the share is not flushed. If it adds one, its release() sees the
+    mark of a flushed share.
 
     @param[out] out  gets the objects. They have no user
   */
   void purge(Share *share, Free_list *out)
   {
-    uint place= 0;
-    each_slot(share, [&](Slot &slot) {
-      purge_slot(share, &slot, place++, out);
-    });
+    each_slot(share, [this, out](Slot &slot) { purge_slot(&slot, out); });
   }
 
-  /**
-    Verify what must hold while order_mutex and the locks of all slots are free.
-
-    1. Each object in the order is linked.
-    2. If it is free, it is in a list, it has no user, and its share has a hint.
-
-    For debugging and tests: walks through all lists.
-
-    @param[out] n_free  number of free objects in the order
-    @return NULL, or what is wrong
-  */
-  const char *check(ulong *n_free)
-  {
-    const char *wrong= NULL;
-    ulong n= 0;
-    *n_free= 0;
-    auto check_object= [&](Object *object) {
-      Slot *slot= lock_slot_of(object);
-      const Table_cache_state &state= A::state(object);
-      n++;
-      *n_free+= state.free;
-      if (!state.linked)
-        wrong= "an object in the order is not linked";
-      if (state.free && A::user(object))
-        wrong= "a free object has a user";
-      if (state.free && !(A::share(object)->hints & Share::bit(state.place)))
-        wrong= "a hint is clear though there is a free object";
-      if (state.free && **A::Share_links::prev_ptr(object) != object)
-        wrong= "a free object is in no list";
-      slot->lock.unlock();
-    };
-    mysql_mutex_lock(&order_mutex);
-    for (Object *object= first.front(); object;
-         object= *A::Order_links::next_ptr(object))
-      check_object(object);
-    for (Object *object= ahead.front(); object;
-         object= *A::Order_links::next_ptr(object))
-      check_object(object);
-    queue.each(check_object);
-    if (n > count)
-      wrong= "more objects are in the order than are counted";
-    mysql_mutex_unlock(&order_mutex);
-    return wrong;
-  }
+  /** Verify the cache. For debugging and tests: see table_cache_core_check.h */
+  const char *check(ulong *n_free);
 };
 
 #endif /* TABLE_CACHE_CORE_INCLUDED */

@@ -55,9 +55,6 @@ struct Table_cache_machine
 #endif
   }
 
-  /** The core has locked a slot. A test counts these. */
-  static void locked() {}
-
   /**
     Deal out CPUs to shards.
 

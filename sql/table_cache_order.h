@@ -32,6 +32,9 @@
   again while it waits skips the other steps: the caller inserts it with its new
   key.
 
+  If the list has one object only, that object has the least key, and need not be
+  inserted again.
+
   The lists have no order within themselves. Objects whose keys are equal leave
   the queue in any order.
 
@@ -51,22 +54,34 @@ template <class Object, class Links> class Table_cache_order
   /** A bit for each list of a level. Clear: the list is empty. */
   ulonglong filled[LEVELS];
   ulonglong least;
-  /** next() takes objects from lists[level][digit of least]. */
+  /** next() takes objects from this level; see current(). */
   uint level;
+  /**
+    The object that next() has found alone in its list, with nothing in the
+    levels below. NULL if something was inserted since.
+  */
+  Object *alone;
 
   static uint digit(ulonglong key, uint at)
   { return (uint) (key >> at * BITS) % DIGITS; }
 
+  List &current() { return lists[level][digit(least, level)]; }
+
 public:
-  Table_cache_order(): filled(), least(0), level(0) {}
+  Table_cache_order(): filled(), least(0), level(0), alone(NULL) {}
 
   /** Insert an object. A key below "least" counts as "least". O(1) */
   void insert(Object *object, ulonglong key)
   {
+    uint at= 0;
+    if (unlikely(!least))
+      least= key;                               /* The first object of all */
     set_if_bigger(key, least);
-    const uint at= my_bit_log2_uint64(key ^ least) / BITS;
+    for (ulonglong rest= key ^ least; rest >>= BITS; )
+      at++;
     lists[at][digit(key, at)].push_front(object);
     filled[at]|= 1ULL << digit(key, at);
+    alone= NULL;
   }
 
   /**
@@ -83,8 +98,7 @@ public:
   */
   Object *next()
   {
-    Object *object;
-    while (!(object= lists[level][digit(least, level)].front()))
+    while (current().is_empty())
     {
       filled[level]&= ~(1ULL << digit(least, level));
       for (level= 0; !filled[level]; level++)
@@ -98,16 +112,24 @@ public:
       /* The first digit that has a list; lower digits become 0. */
       least= (least >> level * BITS >> BITS << BITS |
               my_find_first_bit(filled[level])) << level * BITS;
+      alone= current().front();
+      if (alone && *Links::next_ptr(alone))
+        alone= NULL;
     }
-    return object;
+    return current().front();
   }
 
   /**
-    Has no object in the queue a key that is less than this one?
+    Has no other object in the queue a key that is less than this one?
 
-    @pre next() has returned an object that had this key
+    @param object  the one that has the key now; it may have had another one when
+                   it was inserted
   */
-  bool is_least(ulonglong key) const { return !level && key <= least; }
+  bool is_least(const Object *object, ulonglong key) const
+  {
+    return key <= least ||
+      (object == alone && !((key ^ least) >> level * BITS));
+  }
 
   /** Call f(object) for each object, which must stay. For debugging. */
   template <class F> void each(F f)

@@ -11,7 +11,7 @@
   1. A share that has one object keeps it at home. CPUs that use it in turn
      share three cache lines: those of the home, of the object and of its user.
   2. A share that has several objects keeps each in the place of the CPU that
-     released it, so each CPU writes to cache lines of its own.
+     acquired it last, so each CPU writes to cache lines of its own.
   3. A share that has never had two objects has memory for its home only.
 */
 
@@ -23,6 +23,11 @@
 #include <atomic>
 #include <new>
 #include <thread>
+
+/** A test defines this to count the locks that it takes. */
+#ifndef TABLE_CACHE_LOCKED
+#define TABLE_CACHE_LOCKED() do {} while (0)
+#endif
 
 /**
   A spin lock, held for about ten instructions. A mysql_mutex_t does not fit in
@@ -43,8 +48,15 @@ class Table_cache_lock
       pause(tries);
   }
 
+  /** Is this lock not destroyed? */
+  void assert_alive() const
+  { DBUG_ASSERT(locked.load(std::memory_order_relaxed) <= 1); }
+
 public:
   Table_cache_lock(): locked(0) {}
+#ifndef DBUG_OFF
+  ~Table_cache_lock() { locked= ~0U; }
+#endif
 
   /** Wait after an attempt. @param tries  number of earlier attempts */
   static void pause(uint tries)
@@ -59,13 +71,20 @@ public:
 
   bool trylock()
   {
-    return !locked.load(std::memory_order_relaxed) &&
-           !locked.exchange(1, std::memory_order_acquire);
+    assert_alive();
+    if (locked.load(std::memory_order_relaxed) ||
+        locked.exchange(1, std::memory_order_acquire))
+      return false;
+    TABLE_CACHE_LOCKED();
+    return true;
   }
   void lock()
   {
+    assert_alive();
     if (unlikely(locked.exchange(1, std::memory_order_acquire)))
       wait();
+    else
+      TABLE_CACHE_LOCKED();
   }
   void unlock() { locked.store(0, std::memory_order_release); }
   void assert_locked() const
@@ -76,16 +95,16 @@ public:
 /**
   The cache's notes about an object. TABLE::instance has room for them.
 
-  "place" names the object's slot. A thread that holds the lock of that slot may
-  read and write all members but the flags. Only the object's user changes the
-  place, while it holds the lock of the old slot. So a thread that reads the
-  place, locks its slot and finds the place unchanged may rely on the rest.
+  "place" names the object's slot: the one that has it, or to which its user will
+  release it. Only the thread that acquires the object changes the place, while
+  it holds the lock of the old slot. So a thread that reads the place, locks its
+  slot and finds the place unchanged may rely on "free".
 */
 
 struct Table_cache_state
 {
   std::atomic<uchar> place;
-  /** Is the object in the list of its slot? */
+  /** Is the object in the list of its slot? Needs the slot's lock. */
   bool free;
   /**
     0: in no list of the order of eviction; Table_cache_core::LINKED: in "ahead"
@@ -146,9 +165,9 @@ struct alignas(CPU_LEVEL1_DCACHE_LINESIZE) Table_cache_share
   */
   std::atomic<ulonglong> hints;
   /**
-    The slots of places 1 and up; NULL until the share has two objects. A thread
-    sets it with the mutex of the order. The slots stay until no thread can look
-    for an object of the share: free_slots().
+    The slots of places 1 and up; NULL until the share has two objects. Needs no
+    lock: the first thread that sets it wins. The slots stay until no thread can
+    look for an object of the share: free_slots().
   */
   std::atomic<Lone_slot*> slots;
   /** Number of objects, used and free. Written with the mutex of the order. */
@@ -175,27 +194,36 @@ struct alignas(CPU_LEVEL1_DCACHE_LINESIZE) Table_cache_share
       hints.fetch_and(~bit(place), std::memory_order_release);
   }
 
-  /** Make the slots of n places. @return NULL if out of memory */
-  static Lone_slot *alloc_slots(uint n)
+  /**
+    Make the slots of n places. If out of memory, the share keeps using only its
+    home; the next thread that adds an object tries again.
+  */
+  ATTRIBUTE_NOINLINE void make_slots(uint n)
   {
-    DBUG_EXECUTE_IF("tc_slots_out_of_memory", return NULL;);
-    Lone_slot *array= static_cast<Lone_slot*>
+    DBUG_EXECUTE_IF("tc_slots_out_of_memory", return;);
+    Lone_slot *none= NULL, *array= static_cast<Lone_slot*>
       (aligned_malloc(n * sizeof(Lone_slot), CPU_LEVEL1_DCACHE_LINESIZE));
     for (uint i= 0; array && i < n; i++)
       new (array + i) Lone_slot;
-    return array;
+    if (array && !slots.compare_exchange_strong(none, array))
+      aligned_free(array);
   }
 
   /**
+    Free the slots of n places.
+
     @pre The share has no object, and no other thread uses the share, not even
     in acquire(), which needs no more than that its memory stays.
   */
-  void free_slots()
+  void free_slots(uint n)
   {
+    Lone_slot *array= slots.exchange(NULL, std::memory_order_relaxed);
     DBUG_ASSERT(!objects && home.free.is_empty());
     /* A hint may be set though there is no free object. */
     hints.store(0, std::memory_order_relaxed);
-    aligned_free(slots.exchange(NULL, std::memory_order_relaxed));
+    for (uint i= 0; array && i < n; i++)
+      array[i].~Lone_slot();
+    aligned_free(array);
   }
 
   /** @pre The share has the slots, unless this is its home. */

@@ -22,6 +22,7 @@
 
 #include "table.h"
 #include "sql_class.h"
+#include "debug_sync.h"
 #include "table_cache.h"
 #include "table_cache_core.h"
 #include "table_cache_memory.h"
@@ -86,6 +87,7 @@ struct Table_cache_instance: public Table_cache_machine
     return *static_cast<Table_cache_state*>(memory);
   }
   static uchar &flags(TABLE *table) { return state(table).flags; }
+  static bool flushed(TABLE *table) { return table->s->tdc->flushed; }
 #if SIZEOF_CHARP >= 8
   static ulonglong stamp(const TABLE *table)
   { return reinterpret_cast<ulonglong>(table->insert_values); }
@@ -111,6 +113,9 @@ struct Table_cache_instance: public Table_cache_machine
   { weight_of(table)->bytes.store(bytes, std::memory_order_relaxed); }
   static void uncounted(TABLE *table)
   { tc_memory.tables.fetch_sub(weight(table), std::memory_order_relaxed); }
+
+  static void before_lock(THD *thd __attribute__((unused)))
+  { DEBUG_SYNC(thd, "tc_acquire_before_lock"); }
 
 #ifndef DBUG_OFF
   /** Tests say on which CPU a statement runs. */

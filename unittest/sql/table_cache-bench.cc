@@ -65,6 +65,8 @@ struct Test_share
 
 template <> inline Core::Share *Access::share(Test_object *object)
 { return &object->share->part; }
+template <> inline bool Access::flushed(Test_object *object)
+{ return object->share->flushed; }
 
 struct Payload: public Test_object
 {
@@ -185,7 +187,7 @@ public:
   void release(Test_object *object)
   {
     if (core.release(object, clock.at(object->user->statement),
-                     object->share->flushed, core_limit))
+                     core_limit))
       abort();
   }
 };

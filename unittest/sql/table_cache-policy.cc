@@ -37,7 +37,6 @@ static ulonglong sim_clock= 1000;
 struct Sim_machine
 {
   static uint cpu() { return 0; }
-  static void locked() {}
 };
 
 typedef Test_access<Sim_machine> Access;
@@ -46,6 +45,7 @@ struct Test_user {};
 struct Test_share { Core::Share part; };
 template <> Core::Share *Access::share(Test_object *object)
 { return &object->share->part; }
+template <> bool Access::flushed(Test_object *) { return false; }
 
 /** The largest difference between the core and the model. */
 static double most_different;
@@ -73,9 +73,8 @@ struct Core_cache
   {
     limit= 0;
     Core::Free_list list;
-    core.evict(&user, limit, UINT_MAX32, &list);
-    while (Test_object *object= list.pop_front())
-      delete object;
+    while (core.evict(&user, limit, 1, &list))
+      delete list.pop_front();
     core.destroy();
   }
 
@@ -93,12 +92,11 @@ struct Core_cache
       delete core.add(object, sim_clock, limit, &room);
     }
     object->uses++;
-    const bool flushed= false;
     object->stamp= 0;
     sim_clock++;
     core.release(object, twice && object->uses == 1 ? Core::EVICT_FIRST :
                                                       sim_clock,
-                 flushed, limit);
+                 limit);
     return miss;
   }
 };

@@ -72,7 +72,7 @@ public:
   T &operator[](size_t i) { return elements[i]; }
 };
 
-/** M says on which CPU a thread runs, and counts locks. */
+/** M says on which CPU a thread runs. */
 template <class M> struct Test_access: public M
 {
   typedef Test_object Object;
@@ -82,6 +82,8 @@ template <class M> struct Test_access: public M
   typedef I_P_List_adapter<Test_object, &Test_object::order_next,
                            &Test_object::order_prev> Order_links;
   static Table_cache_share<Object, Share_links> *share(Object *object);
+  static bool flushed(Object *object);
+  static void before_lock(User *) {}
   static ulonglong stamp(const Object *object) { return object->stamp; }
   static void set_stamp(Object *object, ulonglong stamp)
   { object->stamp= stamp; }
