@@ -21,6 +21,9 @@
 
   The model is measured twice, as a control: 'instances' and 'again'.
 
+  Threads are bound to the CPUs in turn. Two threads that the scheduler may move
+  often end on one CPU, and then the rate says nothing about the cache.
+
   usage: table_cache-bench [--seconds=N] [--runs=N] [--threads=N,N...]
                            [--first=shards|instances]
   seconds per measurement (0.5), measurements of each kind, of which the median
@@ -206,6 +209,26 @@ struct Result
 typedef std::vector<Payload*> Opened;
 
 
+/** Bind the calling thread to one of the CPUs that the process may use. */
+
+static void bind_thread(ulonglong number)
+{
+#ifdef __linux__
+  cpu_set_t usable, one;
+  if (sched_getaffinity(getpid(), sizeof(usable), &usable))
+    return;
+  CPU_ZERO(&one);
+  number%= CPU_COUNT(&usable);
+  for (uint cpu= 0; cpu < CPU_SETSIZE; cpu++)
+  {
+    if (CPU_ISSET(cpu, &usable) && !number--)
+      CPU_SET(cpu, &one);
+  }
+  pthread_setaffinity_np(pthread_self(), sizeof(one), &one);
+#endif
+}
+
+
 template <class Cache>
 static Result measure(Cache *cache, Aligned_array<Test_share> &shares,
                       uint threads, uint touch, Opened *all_opened)
@@ -220,6 +243,7 @@ static Result measure(Cache *cache, Aligned_array<Test_share> &shares,
   {
     list.emplace_back([&, number]() {
       my_thread_init();
+      bind_thread(number);
       Test_user user;
       user.number= number;
       user.statement= FIRST_TIME;
