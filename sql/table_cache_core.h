@@ -323,7 +323,8 @@ private:
     @retval VICTIM  there is a victim
     @retval NONE    no linked object is left: all objects were used when a thread
                     met them
-    @retval MORE    this has met ENOUGH objects, all of them used
+    @retval MORE    this has met ENOUGH objects, and none of them is free by now
+                    that it could take; at least one was used
     @retval BUSY    this has met an object whose slot was locked, and then no
                     victim
   */
@@ -414,7 +415,7 @@ private:
     1. Let U be the number of used objects that are not linked, and E the number
        by which the count exceeds the limit. Nothing makes E greater than U:
     2. An add() that evicts none adds 1 to E. If it returns because of MORE, it
-       has added ENOUGH to U. If because of NONE, all objects are in U.
+       has added at least 1 to U. If because of NONE, all objects are in U.
     3. An object leaves U only by release_slowly() or forget(). Either it is
        closed or another one is evicted, so E becomes less by 1, too; or the
        search ends as in 2.
@@ -437,6 +438,9 @@ private:
       found= take_victim(user, &victim, &steps);
       if (unlikely(found == BUSY))
       {
+        /* Others may wait until these are closed */
+        if (!out->is_empty())
+          break;
         let_others_run(tries++);
         steps= 0;
         continue;

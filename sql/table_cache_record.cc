@@ -87,7 +87,7 @@ uint tc_extra_record(const TABLE_SHARE *share)
   uint least= LEAST_LENGTH;
   DBUG_EXECUTE_IF("tc_spare_short_records", least= 0;);
   return share->rec_buff_length < least || share->versioned ||
-         share->period.name ||
+         share->period.name || share->sequence ||
          (hton->db_type != DB_TYPE_INNODB && hton->db_type != DB_TYPE_MYISAM &&
           hton->db_type != DB_TYPE_ARIA) ?
          EXTRA_RECORD : 0;

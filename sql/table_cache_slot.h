@@ -96,9 +96,9 @@ public:
   The cache's notes about an object. TABLE::instance has room for them.
 
   "place" names the object's slot: the one that has it, or to which its user will
-  release it. Only the thread that acquires the object changes the place, while
-  it holds the lock of the old slot. So a thread that reads the place, locks its
-  slot and finds the place unchanged may rely on "free".
+  release it. After add(), only the thread that acquires the object changes the
+  place, while it holds the lock of the old slot. So a thread that reads the
+  place, locks its slot and finds the place unchanged may rely on "free".
 */
 
 struct Table_cache_state

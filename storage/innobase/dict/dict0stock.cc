@@ -79,6 +79,7 @@ void *dict_stock_get(size_t size) noexcept
   piece_t *piece= shelf.first;
   shelf.first= piece->next;
   shelf.bytes-= size;
+  MEM_MAKE_ADDRESSABLE(piece, size);
   MEM_UNDEFINED(piece, size);
   return piece;
 }
@@ -96,6 +97,7 @@ void dict_stock_give(void *piece, size_t size) noexcept
       static_cast<piece_t*>(piece)->next= shelf.first;
       shelf.first= static_cast<piece_t*>(piece);
       shelf.bytes+= size;
+      MEM_NOACCESS(static_cast<piece_t*>(piece) + 1, size - sizeof(piece_t));
       return;
     }
   }
@@ -140,6 +142,12 @@ mem_heap_t *dict_heap_create(ulint size) noexcept
 void dict_heap_free(mem_heap_t *heap) noexcept
 {
   ut_ad(heap->type == MEM_HEAP_DYNAMIC);
+  if (heap->len % STEP)
+  {
+    /* dict_index_t::clone() made it, and its block is shorter than a piece */
+    mem_heap_free(heap);
+    return;
+  }
 #if MYSQL_VERSION_ID < 110800
   ut_ad(!heap->free_block);
 #endif
