@@ -55,8 +55,6 @@ OWNERS = (
      {"aria-sync-on-close", "aria-cheaper-misses"}),
     (r"mysql-test/suite/table_cache/[rt]/link_swapped_",
      {"open-without-symlinks"}),
-    (r"mysql-test/suite/table_cache/[rt]/innodb_create_(crash|log)",
-     {"innodb-create-log"}),
     (r"mysql-test/suite/table_cache/[rt]/innodb_create_time",
      {"innodb-create-time"}),
     (r"mysql-test/suite/table_cache/[rt]/innodb_stats_", {"innodb-statistics"}),
