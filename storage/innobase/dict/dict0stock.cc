@@ -142,12 +142,8 @@ mem_heap_t *dict_heap_create(ulint size) noexcept
 void dict_heap_free(mem_heap_t *heap) noexcept
 {
   ut_ad(heap->type == MEM_HEAP_DYNAMIC);
-  if (heap->len % STEP)
-  {
-    /* dict_index_t::clone() made it, and its block is shorter than a piece */
-    mem_heap_free(heap);
-    return;
-  }
+  /* Else its block is shorter than a piece: dict_heap_create() has not made it */
+  ut_ad(heap->len % STEP == 0);
 #if MYSQL_VERSION_ID < 110800
   ut_ad(!heap->free_block);
 #endif
