@@ -280,13 +280,15 @@ inline ulint fil_lru_t::reserve() noexcept
   return std::min<ulint>(srv_max_n_open_files / 8 + 1, 64);
 }
 
-/** @return whether the limit is near and too few files are clean (need no sync)
+/** @return whether the limit is near and too few files are clean (need no sync), or the
+limit is exceeded: then the clean ones may all be undo tablespaces, which stay open
 @param clean  wanted number of clean files */
 inline bool fil_lru_t::is_sync_due(ulint clean) const noexcept
 {
   mysql_mutex_assert_owner(&fil_system.mutex);
   return fil_system.n_open + reserve() >= srv_max_n_open_files &&
-    ring.size() < fil_system.unflushed_spaces.size() + clean;
+    (fil_system.n_open > srv_max_n_open_files ||
+     ring.size() < fil_system.unflushed_spaces.size() + clean);
 }
 
 /** @return the cold file that was written first, for sync_ahead(), or nullptr.
