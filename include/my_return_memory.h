@@ -2,6 +2,18 @@
 #define MY_RETURN_MEMORY_INCLUDED
 /* SPDX-License-Identifier: GPL-2.0-only */
 
+/**
+  @file
+  Give the heap's free memory back to the system. my_return_memory.c explains
+  when, and has the functions. Any thread may call them; they do not wait, and
+  report no error.
+
+    my_return_memory()        an administrator's statement has closed tables
+    my_return_slice()         the same, while the statement continues
+    my_return_more_memory()   a background thread has freed memory
+    my_return_freed_memory()  table_cache_memory has evicted tables
+*/
+
 #include <my_global.h>
 
 #ifdef __cplusplus

@@ -4,27 +4,30 @@
   @file
   Give the heap's free memory back to the system, in the background.
 
-  glibc returns only the free memory at the end of an arena. Objects that stay
-  lie between what closed tables had, so nothing goes back.
+  glibc's free() returns only the free memory at the end of an arena. Between
+  the memory of closed tables there are objects that the server keeps, so free()
+  returns nothing of it.
 
-  malloc_trim() gives back each free page of each arena. It walks along the free
-  blocks of one arena after the other, with the arena locked; a thread that
-  allocates from this arena meanwhile waits. Pages that are not back yet cost
-  0.2 s a GiB, all others a tenth of that (2 GiB in one arena, measured alone). No
-  function of glibc's says how much an arena has free without such a walk. So
-  nothing asks before; instead
+  malloc_trim() returns each free page of each arena. It locks one arena after
+  the other, and walks along the free blocks of that arena. A thread that
+  allocates from this arena meanwhile waits. Pages that have not been returned
+  yet cost 0.2 s a GiB, all others a tenth of that (2 GiB in one arena, measured
+  alone). No function of glibc's says how much free memory an arena has without
+  such a walk, so the server does not ask before it calls malloc_trim():
 
-  - a thread of its own does it. It exists only for that time. A thread that has
-    freed memory starts it, which takes some 50 us, and does not wait for it;
-  - for an administrator (FLUSH TABLES, SET GLOBAL table_open_cache) it begins at
-    once, and again for each SLICE that the statement frees while it closes
-    tables. So an arena is not locked for all of this memory at one time;
-  - for evictions that keep table_cache_memory it begins when these have
-    freed FREED bytes, and so late that it takes 1 % of the time: see pause_before_trim().
-    Other evictions do not start it: their memory is used again.
+  1. A thread that exists only for that time, the trimmer, calls malloc_trim().
+     A thread that has freed memory starts the trimmer, which takes some 50 us,
+     and does not wait for it.
+  2. For an administrator (FLUSH TABLES, SET GLOBAL table_open_cache) the trimmer
+     begins at once, and again after each SLICE that the statement frees while it
+     closes tables. So an arena is not locked for all of this memory at one time.
+  3. For evictions that keep table_cache_memory the trimmer begins when these
+     have freed FREED bytes, after a pause that is many times as long as the last
+     trim: see pause_before_trim(). Other evictions do not start it, because the
+     server uses their memory again.
 
   Other allocators than glibc's have their own ways. If one is preloaded,
-  glibc's arenas are next to empty, and this does nothing.
+  glibc's arenas are nearly empty, and malloc_trim() does nothing.
 */
 
 #include "mysys_priv.h"
@@ -35,30 +38,33 @@
 #define CAN_TRIM
 #endif
 
-/** After how many bytes that evictions have freed the thread starts. */
+/** The trimmer starts when evictions have freed so many bytes. */
 #define FREED (1 << 20)
 
-/** After how many bytes that an administrator's statement has freed it starts. */
+/** It starts when an administrator's statement has freed so many bytes. */
 #define SLICE (64 << 20)
 
-/** Microseconds before a trim for evictions. */
+/** Least and longest pause before a trim for evictions, in microseconds. */
 #define LEAST_PAUSE 1000000
 #define MOST_PAUSE 5000000
 
-/** Seconds for which what an administrator has asked for may go on. */
+/**
+  For so many seconds after an administrator's request, memory that background
+  threads free may be due to that request.
+*/
 #define GOES_ON 60
 
 #ifdef CAN_TRIM
 
 enum { IDLE, PAUSES, TRIMS, TRIMS_AND_AGAIN };
 
-/** The state of the thread. IDLE: there is no thread. */
+/** The state of the trimmer. IDLE: there is none. */
 static int32 state;
-/** How long the last trim took, in microseconds. Only the thread uses it. */
+/** How long the last trim took, in microseconds. Only the trimmer uses it. */
 static ulonglong last_took;
-/** Bytes that evictions have freed since the thread started last. */
+/** Bytes that evictions have freed since the trimmer started last. */
 static int64 freed;
-/** Bytes of an administrator's statements that no trim is for yet. */
+/** Bytes that administrators' statements have freed since they last asked. */
 static int64 slice;
 /** When my_return_memory() was called last, in seconds. */
 static int64 asked;
@@ -109,7 +115,10 @@ static void *return_memory(void *arg __attribute__((unused)))
 }
 
 
-/** Start the thread, which is in 'state' already. Nothing happens if it fails. */
+/**
+  Start the trimmer. The caller has set 'state' for it. If that fails, 'state' is
+  IDLE again, and the memory stays with the process.
+*/
 
 static void start_thread(void)
 {
@@ -140,7 +149,7 @@ void my_return_memory(void)
       start_thread();
       break;
     }
-    /* The thread may change 'state' between any two of these */
+    /* The trimmer may change 'state' between any two of these */
     if (change(PAUSES, TRIMS) || change(TRIMS, TRIMS_AND_AGAIN) ||
         my_atomic_load32(&state) == TRIMS_AND_AGAIN)
       break;
@@ -149,7 +158,10 @@ void my_return_memory(void)
 }
 
 
-/** Note that such a statement has freed this many bytes, and continues. */
+/**
+  Note that an administrator's statement has freed this many bytes, and goes on
+  to close tables.
+*/
 
 void my_return_slice(size_t bytes __attribute__((unused)))
 {
@@ -162,8 +174,8 @@ void my_return_slice(size_t bytes __attribute__((unused)))
 
 
 /**
-  Work that may be due to such a request continues in a background thread, and has
-  freed memory.
+  Note that a background thread has freed memory, maybe because of an
+  administrator's request.
 */
 
 void my_return_more_memory(void)

@@ -25,7 +25,7 @@
 #include <sched.h>
 #endif
 
-/** More than the tables of most statements. */
+/** Number of buffers: more than most statements have tables. */
 #define MOST_IN_SLOT 16
 
 typedef struct st_spare_buffer
@@ -64,7 +64,10 @@ static SPARE_BUFFER *exchange(void **slot, SPARE_BUFFER *list)
 
 
 /**
-  @return a buffer of at least 'size' bytes with any content; NULL: no memory
+  Get a buffer from the pool, or allocate one.
+
+  @return at least 'size' bytes, with any content; NULL if out of memory
+          (reported)
 */
 
 uchar *my_take_buffer(MY_SPARE_BUFFERS *spare, PSI_memory_key key, size_t size)
@@ -107,7 +110,7 @@ void my_give_buffer(MY_SPARE_BUFFERS *spare, uchar *buffer, size_t size)
 }
 
 
-/** No thread uses 'spare' any more. */
+/** Free all buffers of the pool, which no thread may use any more. */
 
 void my_free_spare_buffers(MY_SPARE_BUFFERS *spare)
 {

@@ -7,12 +7,14 @@
 #include "table_cache_memory.h"
 #include "default_rows.h"
 
-/** Sharing a shorter row does not pay. */
+/** Bytes: a shorter row is not worth the entry in the hash. */
 static constexpr uint LEAST_LENGTH= 128;
 static constexpr uint FIRST_BUCKETS= 64;
 
-/** Protects all below, and 'next' and 'references' of each row. A thread that
-    holds this takes no other lock. */
+/**
+  Protects the variables below, and 'next' and 'references' of each row. A thread
+  that holds this takes no other lock.
+*/
 static mysql_mutex_t LOCK_default_rows;
 static Default_row **buckets;           /* NULL: no memory, nothing is shared */
 static size_t n_buckets, n_rows;        /* n_buckets is a power of two */
@@ -149,7 +151,10 @@ uchar *share_default_row(TABLE_SHARE *share, const uchar *frm,
 }
 
 
-/** A share that had this default row is gone. */
+/**
+  Give back a share's reference to a default row, which may be NULL. The last
+  reference frees the row.
+*/
 
 void release_default_row(Default_row *row)
 {

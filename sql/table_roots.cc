@@ -143,7 +143,10 @@ static bool is_blob(uint real_type)
 void reserve_share_root(TABLE_SHARE *share, const uchar *frm,
                         const uchar *frm_end, const uchar *forminfo)
 {
-  static const uint ENTRY= 17, TYPE= 13, UUID= 16, FEW= 8;
+  static const uint
+    ENTRY= 17, TYPE= 13,        /* Bytes of a column's entry; its type in that */
+    UUID= 16, FEW= 8;           /* Bytes of tabledef_version; of short strings */
+  /* The numbers that mysql_create_frm_image() has written into the header */
   const uint fields= uint2korr(forminfo + 258);
   const uint screens= uint2korr(forminfo + 260);
   const uint names= uint2korr(forminfo + 268);
@@ -183,7 +186,7 @@ void reserve_share_root(TABLE_SHARE *share, const uchar *frm,
   if (keys > 1 && frm[3] == DB_TYPE_INNODB)
     key_parts+= key[6 + 4] * (keys - 1);
 
-  size.add(UUID);                               /* tabledef_version */
+  size.add(UUID);
   size.add(FEW, 2);                             /* CONNECTION=, COMMENT= */
   size.add(keys * sizeof(KEY) + key_parts * sizeof(KEY_PART_INFO) +
            uint2korr(key + 4));
@@ -245,6 +248,7 @@ void reserve_table_root(TABLE *table, uint records)
       }
     }
   }
+  /* open_table_from_share() allocates seven bitmaps in one piece */
   size.add(share->column_bitmap_size * 7);
   /* handler::ref and dup_ref hold the primary key if that locates a row. */
   if (table->file && share->primary_key < MAX_KEY &&

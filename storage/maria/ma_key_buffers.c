@@ -31,7 +31,7 @@
 #define PINNED_PAGES(share) \
   MY_MAX((share)->base.blobs * 2 + 4, MARIA_MAX_TREE_LEVELS * 3)
 
-/** More, for larger pages or more than 46 blobs, are not kept. */
+/** The pool. It keeps no larger buffers (larger pages, or more than 46 blobs). */
 static MY_SPARE_BUFFERS spare=
 {
   2 * 8192 + ALIGN_SIZE(HA_MAX_KEY_BUFF) +
@@ -54,8 +54,9 @@ static size_t buffers_size(const MARIA_SHARE *share)
 
 
 /**
-  The thread writes whole pages to disk, of which it may have set only a part.
-  No byte of another table's rows or keys must get there.
+  Clear the pages. The thread writes whole pages to disk, of which it may have
+  set only a part. No byte of another table's rows or keys must get into the
+  file.
 */
 
 static void clear_pages(MARIA_HA *info)
@@ -86,9 +87,12 @@ static my_bool take_key_buffers(MARIA_HA *info)
 
 
 /**
-  A thread is about to lock the handle, or has opened it: F_WRLCK.
+  Give the handle its pages, unless it has them. A thread calls this before it
+  locks the handle, and maria_open() before it returns a handle.
 
-  @return TRUE: no memory
+  @param lock_type  the lock that the thread will get; F_WRLCK from maria_open()
+
+  @return TRUE if out of memory
 */
 
 my_bool _ma_take_key_buffers(MARIA_HA *info, int lock_type)
@@ -117,7 +121,7 @@ void _ma_free_key_buffers(MARIA_HA *info)
 }
 
 
-/** A thread has unlocked the handle. */
+/** A thread has unlocked the handle: give its pages back to the pool. */
 
 void _ma_give_key_buffers(MARIA_HA *info)
 {
@@ -126,7 +130,12 @@ void _ma_give_key_buffers(MARIA_HA *info)
 }
 
 
-/** Between locks, nobody uses this handle, which is opened with these flags. */
+/**
+  From now on the handle has its pages only while a thread has it locked: the
+  caller is the server, which does not use the handle without a lock.
+
+  @param open_flags  the flags with which the caller has opened the handle
+*/
 
 void _ma_let_key_buffers_follow_lock(MARIA_HA *info, uint open_flags)
 {
@@ -145,7 +154,7 @@ void _ma_free_spare_key_buffers(void)
 }
 
 
-/** Allocate the bitmap page of a share. @return TRUE: no memory */
+/** Allocate the bitmap page of a share. @return TRUE if out of memory */
 
 my_bool _ma_bitmap_allocate(MARIA_FILE_BITMAP *bitmap, uint size)
 {

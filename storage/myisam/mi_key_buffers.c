@@ -21,7 +21,7 @@
 #include "myisamdef.h"
 #include "my_spare_buffers.h"
 
-/** Larger ones (wide keys, or a large myisam_block_size) are not kept. */
+/** The pool. It keeps no larger buffers (wide keys, a large myisam_block_size). */
 static MY_SPARE_BUFFERS spare= { 2 * 4096 + HA_MAX_KEY_BUFF, {{ NULL, "" }} };
 
 
@@ -42,10 +42,15 @@ my_bool mi_key_buffers_follow_lock(const MYISAM_SHARE *share, uint open_flags)
 
 
 /**
-  A thread is about to lock the handle. It writes whole blocks to disk, of which
-  it may have set only a part. No byte of another table's keys must get there.
+  A thread is about to lock the handle: give the handle its key blocks.
 
-  @return TRUE: no memory
+  The thread writes whole blocks to disk, of which it may have set only a part.
+  So the blocks are cleared for writing: no byte of another table's keys must get
+  into the file.
+
+  @param lock_type  F_RDLCK or F_WRLCK
+
+  @return TRUE if out of memory
 */
 
 my_bool mi_take_key_buffers(MI_INFO *info, int lock_type)
@@ -68,6 +73,11 @@ my_bool mi_take_key_buffers(MI_INFO *info, int lock_type)
 }
 
 
+/**
+  A thread has unlocked the handle, or is closing it: give its key blocks back to
+  the pool.
+*/
+
 void mi_give_key_buffers(MI_INFO *info)
 {
   if (!info->buff || !mi_key_buffers_follow_lock(info->s, info->open_flag))
@@ -77,6 +87,8 @@ void mi_give_key_buffers(MI_INFO *info)
   info->buff= NULL;
 }
 
+
+/** mi_panic() has closed all handles: free the pool. */
 
 void mi_free_key_buffers(void)
 {
