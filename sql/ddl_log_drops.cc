@@ -2,25 +2,26 @@
 
 /**
   @file
-  DROP of many tables writes the entries of the DDL log for several of them ahead.
+  DROP of many tables logs several tables in the DDL log at once, and syncs once.
 
-  Before a table is dropped, its entry in the DDL log must be durable. MariaDB writes one
-  entry, syncs, and drops the table. Here a statement of many tables writes the entries of
-  the next ones, too, and syncs once.
+  Before a thread drops a table, the table's entry in the DDL log must be durable. MariaDB
+  writes one entry, syncs, and drops the table. Here a statement of at least MIN_TABLES
+  tables logs ahead: when it comes to a table, it also writes the entries of up to MAX_AHEAD
+  tables after it, and then syncs once.
 
-  After a crash, recovery drops all tables that have an entry, so it also drops those which
+  After a crash, recovery drops all tables that have an entry, so it also drops tables that
   the statement had not come to. Each table is gone or whole, and the binary log has those
   that are gone, as always, even if recovery cannot drop the last one. Like MariaDB's, this
-  recovery does not look for a FOREIGN KEY that refers to a table. So it may drop a table that
-  the statement would have left.  A statement of few tables logs each table by itself. So after a
-  crash it has dropped no more tables than in MariaDB.
+  recovery does not look for a FOREIGN KEY that refers to a table. So it may drop a table
+  that the statement would have left. A statement of fewer tables logs each table by itself,
+  so after a crash it has dropped no more tables than in MariaDB.
 
-  The statement ends its entries before it answers, or reports an error. So recovery never
-  drops a table of a statement that was told to have failed.
+  The statement disables its entries before it returns its result or an error to the client.
+  So recovery never drops a table after the client got an error for the statement.
 
-  Only tables that recovery drops just as the statement would are logged ahead: base tables
-  whose .frm file names an engine that keeps its tables on this server. Others end the run of
-  tables that is logged together, so the entries have the order of the statement.
+  The statement logs a table ahead only if recovery drops it just as the statement would: a
+  base table whose .frm file names an engine that keeps its tables on this server. It stops
+  at the first other table, so the entries have the order of the statement.
 */
 
 #include "mariadb.h"

@@ -5,8 +5,8 @@
 
 /**
   @file
-  DROP of many tables writes the entries of the DDL log for several of them ahead, and syncs
-  once; see ddl_log_drops.cc
+  DROP of many tables logs several tables in the DDL log at once, and syncs once; see
+  ddl_log_drops.cc
 */
 
 #include "ddl_log.h"

@@ -6,7 +6,7 @@
 /**
   @file
   Lets an engine do a part of the work of DROP for all tables of a statement together.
-  InnoDB deletes their files so (fil0delete.cc).
+  InnoDB deletes their files in this way (fil0delete.cc).
 */
 
 class Drop_batch

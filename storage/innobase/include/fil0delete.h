@@ -52,7 +52,7 @@ public:
   fil_deletion_t() noexcept : fil_deletion_t(false) {}
   fil_deletion_t(const fil_deletion_t&)= delete;
   fil_deletion_t &operator=(const fil_deletion_t&)= delete;
-  /** An error path has not called run() */
+  /** Delete the files, if an error path has not called run(). */
   ~fil_deletion_t()
   { run(); ut_ad(current == this); current= outer; }
 
@@ -123,7 +123,8 @@ public:
   @param id     table identifier
   @param space  tablespace of the table, or nullptr */
   void add(table_id_t id, const fil_space_t *space) noexcept;
-  /** lock_sys.latch has been released */
+  /** Delete the files that no fil_deletion_t has taken. trx_t::commit() calls this when
+  it has released lock_sys.latch. */
   void end_of_commit() noexcept;
 };
 
