@@ -26,8 +26,8 @@ created it; see fil_ibd_file::create_space(). These threads close no file of ano
 to make room: if innodb_open_files are open, fil_system knows the tablespace, and its file
 is closed.
 
-If anything about a file is unusual, the thread calls fil_ibd_open() under lock_cache() for
-this file, which decides and reports as in MariaDB.
+If anything about a file is unusual, the thread calls fil_ibd_open() for this file, under
+lock_cache(). That function decides and reports as in MariaDB.
 */
 
 #include "dict0files.h"

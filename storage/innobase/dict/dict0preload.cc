@@ -67,11 +67,11 @@ Why the prepared definition is the one that dict_load_table_one() would have loa
 ===================================================================================
 
 A thread changes rows of the dictionary tables, names of tables, and files only between
-dict_sys.lock() and dict_sys.unlock(), which counts in changes(). If changes() is the same in steps 4 and 6, no
-thread has held dict_sys.lock() between these steps. A thread that holds dict_sys.latch
-by lock_cache() may add tables to the cache and remove them, and open tablespaces. So a
-thread that loads or evicts tables does not stop threads that read rows. Those stop only
-DDL.
+dict_sys.lock() and dict_sys.unlock(), which counts in changes(). If changes() is the same
+in steps 4 and 6, no thread has held dict_sys.lock() between these steps. A thread that
+holds dict_sys.latch by lock_cache() may add tables to the cache and remove them, and open
+tablespaces. So a thread that loads or evicts tables does not stop threads that read rows.
+Threads that read rows stop only DDL.
 
 Step 5 reads without a latch only the type of one page, which lives as long as the
 .ibd file. Between 5 and 7 another thread may load T, write to it, and evict it. Only
@@ -86,8 +86,9 @@ because DDL may have freed it.
 
 If changes() is another number in 6, the thread frees the definitions that it built,
 whatever the change was. A number for each table would save little: to build again takes
-rows that are in the buffer pool, and no file. Beside a loop of CREATE and DROP TABLE (991
-of each), 6 of 2,006 loads built again, in 0.1 ms together, and none loaded under the latch.
+rows that are in the buffer pool, and no file. While another connection repeated CREATE and
+DROP TABLE (991 of each), 6 of 2,006 loads built the definition again, in 0.1 ms together,
+and none loaded it under the latch.
 
 The thread creates the fil_space_t in 4 for the file that it opened in 3. This is right
 after a change, too, because no thread can have put another file in its place:
@@ -197,10 +198,11 @@ bool dict_load_rows(dict_table_t *table, unsigned uncommitted);
 namespace
 {
 
-/** A thread builds the definitions again so many times after DDL operations */
+/** Number of times that a thread builds the definitions again after DDL operations */
 constexpr unsigned MAX_REBUILDS= 1;
 
-/** A thread builds at most so many tables for one that has FOREIGN KEY children */
+/** Number of definitions that a thread builds at most for a table with FOREIGN KEY
+children */
 constexpr size_t MAX_BUILT= 64;
 
 /** Names of the tables that are being loaded */

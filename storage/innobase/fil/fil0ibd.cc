@@ -174,13 +174,14 @@ bool fil_ibd_file::validate(uint32_t id, uint32_t expected, os_offset_t bytes,
   return true;
 }
 
-/** Get memory for a page. Of a compressed table, the page is shorter; functions for
-pages expect its address to be a multiple of srv_page_size.
+/** Allocate memory for a page. The page of a compressed table is shorter than
+srv_page_size, but functions for pages expect an address that is a multiple of it.
 
-A table that was opened keeps some 20 KiB. glibc's malloc() gets for a thread just the
-bytes that are missing, by one mprotect() for each table, which takes 3 % of a first
-touch. So every fourth time ask for more here: what is freed stays with the thread (below
-128 KiB), for the next tables.
+A table that a thread opens keeps some 20 KiB of the heap. glibc's malloc() extends the
+thread's arena by just the missing bytes, with one mprotect() for each table, and that
+takes 3 % of a first touch. So every fourth call asks for MORE bytes. glibc shrinks an
+arena only if more than 128 KiB at its end are free, so these bytes stay in the arena for
+the next tables.
 @return the page, for aligned_free() */
 static page_t *get_page() noexcept
 {

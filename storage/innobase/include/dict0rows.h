@@ -53,16 +53,17 @@ class dict_rows_t
   static Atomic_relaxed<uint64_t> foreign_known;
 
 public:
-  /** When dict_sys.latch is created and freed */
+  /** dict_sys calls these when it creates and frees dict_sys.latch. */
   static void create() noexcept { latch.init(); }
   static void close() noexcept { latch.destroy(); }
 
-  /** Before dict_sys.lock() acquires dict_sys.latch: wait for the threads that read. */
+  /** Wait for the threads that read rows, and keep others from reading. dict_sys.lock()
+  calls this before it acquires dict_sys.latch. */
   static void begin_change() noexcept;
-  /** When it has done so */
+  /** dict_sys.lock() calls this when it has acquired dict_sys.latch. */
   static void changing() noexcept;
-  /** Before dict_sys.unlock() releases dict_sys.latch: what was read is no longer
-  valid. */
+  /** Invalidate what others have read, and let them read again. dict_sys.unlock()
+  calls this before it releases dict_sys.latch. */
   static void end_change() noexcept;
   /** @return whether a transaction has not ended yet
   @param id  identifier, from a row of a dictionary table */
@@ -91,7 +92,7 @@ public:
   static uint64_t changes() noexcept
   { ut_ad(may_read()); return n_changes; }
 
-  /** Keeps DDL out as long as it exists, but between unlock() and lock() */
+  /** Keeps DDL out as long as the object exists, except between unlock() and lock() */
   class reader
   {
     bool is_locked= false;
