@@ -40,7 +40,7 @@ enum list_databases_result { LIST_DATABASES_OK, LIST_DATABASES_OOM, LIST_DATABAS
   @param wild     pattern of SHOW DATABASES LIKE, or an empty string
   @param tables   the table of INFORMATION_SCHEMA
   @param cond     WHERE, or NULL
-  @param ignored  is a directory in @@ignore_db_dirs?
+  @param ignored  function: is a directory in @@ignore_db_dirs?
 */
 list_databases_result
 list_databases(THD *thd, Dynamic_array<LEX_CSTRING*> *files,

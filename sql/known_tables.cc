@@ -66,7 +66,8 @@ struct Table_names
 
 
 /**
-  The directories and the names of their tables. `lock` protects every field.
+  The directories and the names of their tables. `lock` protects every field. The caller
+  of a function holds it, except of make_key(), is_same() and add().
 
   The directories are in an open hash table by their inodes, with linear probing. The
   lists of names are in buckets by the names' hash. When the table is full, a thread

@@ -8,6 +8,7 @@
 
 static pthread_mutex_t reload_lock= PTHREAD_MUTEX_INITIALIZER;
 
+/** Initialize the arrays and hashes of the object that acl_data() returns */
 static void init_acl_data()
 {
   my_init_dynamic_array(key_memory_acl_mem, &acl_hosts, sizeof(ACL_HOST), 20, 50, MYF(0));
@@ -38,6 +39,7 @@ static void free_acl_data()
 }
 
 
+/** Exchange two objects. The caller holds acl_cache->lock. */
 static void swap_acl_data(Acl_data *a, Acl_data *b)
 {
   char copy[sizeof(Acl_data)];

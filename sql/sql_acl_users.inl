@@ -64,7 +64,10 @@ static void move_last_to(T *array, size_t count, size_t position)
 }
 
 
-/** Anybody from anywhere may try to log in once there is an account for any host */
+/**
+  Append a copy of an account to acl_users; out of memory, the function adds nothing.
+  If the account is for any host, the server has to let clients from all hosts try.
+*/
 static void push_new_user(const ACL_USER &user)
 {
   ACL_USER *copy= new (&acl_memroot) ACL_USER(user);

@@ -142,7 +142,7 @@ struct New_key
   */
   uchar *memory;
 
-  /** Out of memory: reported. */
+  /** @return true if out of memory (reported) */
   bool init(const char *key, size_t key_length)
   {
     str= key;
@@ -259,7 +259,8 @@ static void element_initializer(LF_HASH *, void *dst, const void *src)
 static lf_pinbox_free_func *free_memory_of_elements;
 
 /**
-  No thread has pinned these elements any more, which have left the hash.
+  Free elements that have left the hash and that no thread has pinned any more.
+  The hash calls this.
 
   @param first  a list of elements, each with what lf_hash has in front of it
   @param last   its end
