@@ -255,7 +255,12 @@ static void begin_load(bool at_startup)
 }
 
 
-/** End a load. @param now  whether threads still run: tell them to end */
+/**
+  End a load, and wait for its threads.
+
+  @param now      whether threads still run, and have to end early
+  @param another  whether another load begins now, at a user's request
+*/
 
 static void end_load(bool now, bool another)
 {
@@ -442,15 +447,17 @@ static void request(uint what)
 }
 
 
-static void set_dump_now(MYSQL_THD, st_mysql_sys_var *, void *, const void
-*value) {
+static void set_dump_now(MYSQL_THD, st_mysql_sys_var *, void *,
+                         const void *value)
+{
   if (*static_cast<const my_bool*>(value))
     request(DUMP);
 }
 
 
-static void set_load_now(MYSQL_THD, st_mysql_sys_var *, void *, const void
-*value) {
+static void set_load_now(MYSQL_THD, st_mysql_sys_var *, void *,
+                         const void *value)
+{
   if (*static_cast<const my_bool*>(value))
     request(LOAD);
 }
@@ -597,11 +604,11 @@ static MYSQL_SYSVAR_BOOL(now, load_now, PLUGIN_VAR_RQCMDARG,
   "Open the tables of the file table_cache.dump now",
   NULL, set_load_now, FALSE);
 static MYSQL_SYSVAR_BOOL(abort, load_abort, PLUGIN_VAR_RQCMDARG,
-  "Stop to open the tables of the file table_cache.dump",
+  "Stop opening the tables of the file table_cache.dump",
   NULL, set_load_abort, FALSE);
 static MYSQL_SYSVAR_UINT(threads, load_threads, PLUGIN_VAR_RQCMDARG,
-  "How many threads open the tables of the file table_cache.dump; not more "
-  "than half as many as there are CPUs, but one",
+  "How many threads open the tables of the file table_cache.dump; at most half "
+  "as many as there are CPUs, but at least one",
   NULL, NULL, 4, 1, Load::MAX_THREADS, 0);
 
 static struct st_mysql_sys_var *variables[]=
