@@ -1086,7 +1086,8 @@ class ReportTest(unittest.TestCase):
         text = "\n".join(report.section(data(), Fake()))
         self.assertIn("| one | 1 | 3 | 3.00 | - | 1 |", text)
         self.assertIn("Not measured: two.", text)
-        self.assertIn("What the numbers do not show: C.", text)
+        self.assertIn("**Limits.** C.", text)
+        self.assertIn("**What was done.** M.", text)
         self.assertIn("1 pair only, not a full run", text)
 
     def test_command_names_what_differs_from_the_defaults(self):

@@ -266,9 +266,9 @@ def section(data, scenario, again=None, series=FIRST_SERIES, image=()):
     title = scenario.title + of_series(series)
     # Steadier than rates where CPUs are shared
     has_cpu = any(cpu_time(cell) != "-" for cell in complete(data))
-    result = [f"## {title}", "", f"`{command(data, scenario, series)}`, "
-              f"after: {data['source']}.", "", data["question"], "",
-              data["method"], "",
+    result = [f"## {title}", "", data["question"], "",
+              *headed("What was done", data["method"]), "",
+              *headed("What came out", outcome(data)), "",
               *image,
               f"| {data['unit']} | stock | patched | ratio | 95 % | pairs |"
               + " ratio of CPU time |" * has_cpu
@@ -299,10 +299,11 @@ def section(data, scenario, again=None, series=FIRST_SERIES, image=()):
     if absent:
         result += ["", "Not measured: " + "; ".join(absent) + "."]
     if data.get("caveat"):
-        result += ["", "What the numbers do not show: " + data["caveat"]]
+        result += ["", *headed("Limits", data["caveat"])]
     taken = min((len(cell["values"][variant]) for cell in complete(data)
                  for variant in VARIANTS), default=0)
-    facts = [f"Measured {data['date']} on {machine['cpus']} CPUs "
+    facts = [f"`{command(data, scenario, series)}` repeats it, after: "
+             f"{data['source']}. Measured {data['date']} on {machine['cpus']} CPUs "
              f"({machine['cpu']}), {machine['memory_GiB']} GiB, Linux "
              f"{machine['kernel']}"]
     facts += [f"{name} {version}" for name, version
@@ -314,6 +315,35 @@ def section(data, scenario, again=None, series=FIRST_SERIES, image=()):
     elif taken < max(FULL, data["pairs"]):
         facts.append(f"{taken} pair{'s' * (taken != 1)} only, not a full run")
     return result + ["", "; ".join(facts) + ".", ""]
+
+
+def headed(heading, text):
+    """The lines of a part of a section; a list begins below its heading."""
+    lines = text.split("\n")
+    if lines[0].startswith("- "):
+        return [f"**{heading}.**", "", *lines]
+    return [f"**{heading}.** {lines[0]}", *lines[1:]]
+
+
+def outcome(data):
+    """One line on all cells of a scenario, as summary() has it."""
+    found = gains(data)
+    if not found:
+        return "The table has the values; none has a ratio."
+    times = [middle for _, middle, _, _ in found]
+    spread = (f"median {ratio_text(median(times))}, from "
+              f"{ratio_text(min(times))} to {ratio_text(max(times))}")
+    judged = any((ratio_of_pairs(cell["values"]["stock"],
+                                 cell["values"]["patched"]) or {}
+                  ).get("pairs", 0) >= 3 for cell in complete(data))
+    if not judged:
+        return ("Fewer than three pairs, so no cell counts as a gain or a loss. "
+                f"How many times better than stock: {spread}.")
+    gain, loss = (sum(verdict == wanted for *_, verdict in found)
+                  for wanted in ("gain", "loss"))
+    return (f"Of {len(found)} cells {gain} are better than stock, {loss} worse, "
+            f"and {len(found) - gain - loss} cannot be told from it. How many "
+            f"times better: {spread}.")
 
 
 def is_rate(data, cell):
@@ -497,25 +527,26 @@ def write(output, docs, scenarios, second=None, series=FIRST_SERIES,
     where = os.path.relpath(results, docs)
     text = ["<!-- SPDX-License-Identifier: GPL-2.0-only -->",
             "# Performance, stock against patched", "",
-            "Written by `BUILD/bench --report` from the raw data of the "
-            "benchmarks, which is kept",
-            f"in [{where}]({where}). Both servers are built from the same "
-            "source with",
-            "the same flags and take turns in one run. The ratio is the "
-            "median over the pairs of",
-            "patched / stock. It lies between the two numbers behind it with a "
-            "probability of 95 %",
-            "(bootstrap over the servers' starts and the pairs of each; with "
-            "one start only, the",
-            "interval is too narrow). 'Stock again' is the stock server "
-            "measured a second time in",
-            "each turn: what differs from stock there is noise. Each "
-            "experiment names the command",
-            "that repeats it.", ""]
+            "`BUILD/bench --report` writes this page from the raw data of the "
+            "benchmarks, which is in",
+            f"[{where}]({where}). *Stock* is MariaDB without the patches. Both "
+            "servers are built from the",
+            "same source with the same flags, and take turns in one run.", ""]
     overview = docs / OVERVIEW
     if overview.exists():
         # It is worded by hand, for README's readers
         text += [*overview.read_text().splitlines()[1:], ""]
+    text += ["## How to read the tables", "",
+             "- *ratio*: the median over the pairs of patched / stock. Each pair "
+             "is one measurement of both servers.",
+             "- *95 %*: the ratio lies in this interval with a probability of 95 % "
+             "(bootstrap over the servers'",
+             "  starts and the pairs of each). With one start only, the interval is "
+             "too narrow.",
+             "- *stock again*: the stock server, measured a second time in each "
+             "turn. What differs from stock",
+             "  there is noise.",
+             "- *Limits*: what the numbers do not show.", ""]
     for found in sorted({path.name for path in results.iterdir()
                          if path.is_dir()},
                         key=lambda name: (name != FIRST_SERIES, name)):

@@ -61,18 +61,21 @@ class Catalog(Scenario):
     name = "catalog"
     title = "300,000 databases, and as many accounts"
     source = "shared hosting: a database and an account for each customer"
-    question = ("How long does an account wait for the names of its own "
-                "databases and tables, and an administrator for all names and "
-                "for changes of accounts, the more of them there are?")
-    method = ("Each database is a directory with a db.opt and the .frm file of "
-              "a table; each has an account with a grant on it. Accounts wait "
-              "as long as given beyond SELECT 1. 'Cold' is after the page "
-              "cache, with the directories' and files' inodes, was dropped. "
-              "CREATE USER and the others are medians of 20. A login counts without "
-              "the time for which its two threads waited for a CPU.")
-    caveat = ("One statement at a time. The server's own tables of accounts "
-              f"are Aria tables in the page cache. '{CONTROL}' is a third "
-              "measurement of each pair.")
+    question = (
+        "How long does an account wait for the names of its own databases and "
+        "tables? How long does an administrator wait for all names, and for "
+        "changes of accounts? Does it take longer, the more databases there are?")
+    method = (
+        "Each database is a directory with a db.opt and the .frm file of a table. "
+        "Each has an account with a grant on it.\n\n"
+        "- ms of an account's statement: the time beyond that of SELECT 1.\n"
+        "- 'cold page cache': after the page cache was dropped, with the inodes of "
+        "directories and files.\n"
+        "- CREATE USER, GRANT, REVOKE, DROP USER: the median of 20.\n"
+        "- Logins: without the time for which their two threads waited for a CPU.")
+    caveat = (
+        "One statement runs at a time. The server's own tables of accounts are "
+        "Aria tables in the page cache.")
     unit = "as named"
     plot = None
     weight = 6

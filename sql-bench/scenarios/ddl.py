@@ -80,16 +80,20 @@ class Ddl(Scenario):
     name = "ddl"
     title = "Sites that are created and dropped, beside others"
     source = "shared hosting: whole sites come and go all day"
-    question = ("How long do statements wait that have nothing to do with tables "
-                "that are being dropped, and how fast are CREATE and DROP?")
-    method = (f"{UPDATERS} connections update rows of InnoDB tables of their own by "
-              "primary key, with a commit each, while a database of 1000 tables with "
-              f"a row each is dropped. Then {SITE} InnoDB tables with WordPress's "
-              "kinds of keys are created, and dropped in one statement, again and "
-              "again. Syncs are those that strace sees of all threads of the server, "
-              "a table.")
-    caveat = ("The file system's and the disk's time for a sync is most of it, and "
-              "differs between machines.")
+    question = (
+        "How long do statements wait that have nothing to do with tables that are "
+        "being dropped? How fast are CREATE and DROP?")
+    method = (
+        f"- DROP DATABASE: {UPDATERS} connections update rows of InnoDB tables of "
+        "their own by primary key, with a commit each, while a database of 1000 "
+        "tables with a row each is dropped.\n"
+        f"- Tables created and dropped: {SITE} InnoDB tables with WordPress's kinds "
+        "of keys are created, and dropped in one statement, again and again.\n"
+        "- Syncs: those that strace sees of all threads of the server, divided by "
+        "the number of tables.")
+    caveat = (
+        "Most of the time is what the file system and the disk take for a sync, "
+        "and that differs between machines.")
     unit = "as named"
     weight = 3
     pairs = 3

@@ -225,23 +225,24 @@ class Farm(Scenario):
     name = "farm"
     title = "A farm of sites with twelve tables each"
     source = "hosts of WordPress, and wiki farms, with 20,000 tables and more"
-    question = ("How many pages a second does a server give to sites of which "
-                "a few are popular and most are asked for now and then?")
-    method = (f"Each site is a database of {len(TABLES)} tables with WordPress's "
-              "keys. A page is a new connection, twenty statements on ten "
-              f"tables of one site, and for {WRITES:.0%} of the pages two "
-              f"writes. {CONNECTIONS} clients; the n-th site is asked for 1/n "
-              "times as often as the first one. Each engine and cache has fresh "
-              "servers, with a copy of the data for each variant, which are "
-              "measured after as long a time of warming up. "
-              f"'{CONTROL}' is a third measurement of each pair: what differs "
-              "from stock there is noise.")
-    caveat = ("The clients are Python programs on the same CPUs, and take about "
-              "as much of them as the server, so rates differ by less than the "
-              "server's CPU time does. All files are in the page cache. Sites "
-              "that are seldom asked for come up for the first time during the "
-              "measurement, too. A server that shows more pages in the same "
-              "time has read more definitions, which is memory.")
+    question = (
+        "How many pages a second does a server give to sites of which a few are "
+        "popular and most are asked for now and then?")
+    method = (
+        f"Each site is a database of {len(TABLES)} tables with WordPress's keys. "
+        "A page is a new connection, and twenty statements on ten tables of one "
+        f"site; {WRITES:.0%} of the pages also write twice. There are "
+        f"{CONNECTIONS} clients. The n-th site is asked for 1/n times as often as "
+        "the first one.\n\n"
+        "Each engine and cache has fresh servers, each with a copy of the data. "
+        "They are measured after warming up for as long as the measurement takes.")
+    caveat = (
+        "The clients are Python programs on the same CPUs, and take about as much "
+        "of them as the server. So rates differ by less than the server's CPU time "
+        "does. All files are in the page cache. Sites that are seldom asked for "
+        "come up for the first time during the measurement, too. A server that "
+        "shows more pages in the same time has read more definitions, and these "
+        "take memory.")
     unit = "as named"
     weight = 10
     needs_servers = False

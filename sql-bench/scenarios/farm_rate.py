@@ -61,21 +61,23 @@ def receive_as(session, socket, sites, seed, times, shared):
 class FarmRate(Farm):
     name = "farm-rate"
     title = "The farm of sites, at a given rate of visitors"
-    question = ("How long does a visitor wait for a page when the server is not "
-                "fully loaded?")
-    method = ("The sites and pages of the farm, but visitors come by chance, on "
-              "average at a given part of the rate that the stock server shows "
-              "in the farm when it is warm and its clients are all busy. A page "
-              "takes from the visitor's arrival to its end, so a stall counts "
-              f"for all who wait. At most {CLIENTS} pages are shown at once. "
-              "Warm: after as long with all clients busy as is measured; after "
-              "a restart: with no page before. The rates are measured once for "
-              "each engine and cache, and are the same for each server and "
-              f"start. '{CONTROL}' is a third measurement of each pair.")
-    caveat = ("The clients are Python programs on the same CPUs, and take about "
-              "as much of them as the server. All files are in the page cache. "
-              "A start differs from the next one by more than two pairs of one "
-              "start do.")
+    question = (
+        "How long does a visitor wait for a page when the server is not fully "
+        "loaded?")
+    method = (
+        "The sites and pages are those of the farm, but visitors come by chance. "
+        "Their average rate is a given part of the rate that the stock server "
+        "shows in the farm when it is warm and its clients are all busy. That rate "
+        "is measured once for each engine and cache, and is the same for each "
+        "server and start. A page takes from the visitor's arrival to its end, so "
+        "a stall counts for all who wait. At most "
+        f"{CLIENTS} pages are shown at once.\n\n"
+        "- 'warm': before, all clients were busy for as long as is measured.\n"
+        "- 'after a restart': the server has shown no page before.")
+    caveat = (
+        "The clients are Python programs on the same CPUs, and take about as much "
+        "of them as the server. All files are in the page cache. A start differs "
+        "from the next one by more than two pairs of one start do.")
     weight = 10
     also_options = ("farm_sites", "farm_engines", "farm_caches",
                     "farm_definitions", "farm_seconds")

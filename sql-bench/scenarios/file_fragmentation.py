@@ -23,17 +23,19 @@ class FileFragmentation(Scenario):
     name = "file-fragmentation"
     title = "Rows inserted at random into one table and into many"
     source = "MySQL file system fragmentation benchmarks"
-    question = ("What do many files that grow at the same time cost: when "
-                "they are written, in their layout on disk, and when they "
-                "are read again?")
-    method = (f"{CONNECTIONS} connections insert rows of 1000 bytes into "
-              "new tables at random, with table_open_cache=64. Then the "
-              "server stops, filefrag counts extents, the files leave the "
-              "page cache, and after a start all tables are read in turn.")
-    caveat = ("The file system decides about the layout, and how full it is "
-              "matters. Only the files' pages leave the page cache, directory "
-              "entries do not; the disk's own cache may still have them. The "
-              "original let the data grow beyond memory.")
+    question = (
+        "What do many files that grow at the same time cost: when they are "
+        "written, in their layout on disk, and when they are read again?")
+    method = (
+        f"{CONNECTIONS} connections insert rows of 1000 bytes into new tables at "
+        "random, with table_open_cache=64. Then the server stops, filefrag counts "
+        "the extents of the files, and the files leave the page cache. After a "
+        "start all tables are read, one after the other.")
+    caveat = (
+        "The layout depends on the file system, and on how full that is. Only the "
+        "files' pages leave the page cache, not the directory entries, and the "
+        "disk's own cache may still have the files. In the original benchmark the "
+        "data grew beyond memory.")
     unit = "as named"
     peers = False
     together = 3

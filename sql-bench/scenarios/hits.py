@@ -53,18 +53,19 @@ class Hits(Scenario):
     name = "hits"
     title = "Statements that find their tables open"
     source = "every statement of every server"
-    question = ("Does a server with few tables, all of them open, pay for the "
-                "table cache?")
-    method = ("sysbench oltp_point_select over InnoDB tables of "
-              f"{ROWS} rows, in the buffer pool and in the table cache. Three "
-              "servers are started anew for each pair: stock, patched, and "
-              f"stock once more as '{CONTROL}'. They take turns for each cell, "
-              "and each has a sysbench of its own for it; what connecting and "
-              "preparing costs is not measured. One connection and its client "
-              "share a CPU.")
-    caveat = ("sysbench takes a share of the same CPUs. One start of a server "
-              "differs from the next by more than pairs within a start do, so "
-              "a pair is a start.")
+    question = (
+        "Does a server with few tables, all of them open, pay for the table cache?")
+    method = (
+        f"sysbench runs oltp_point_select over InnoDB tables of {ROWS} rows, which "
+        "are in the buffer pool and in the table cache. Three servers are started "
+        f"anew for each pair: stock, patched, and stock once more as '{CONTROL}'. "
+        "They take turns for each cell, and each has a sysbench of its own for it. "
+        "What connecting and preparing costs is not measured."
+        " One connection and its client share a CPU.")
+    caveat = (
+        "sysbench takes a share of the same CPUs. One start of a server differs "
+        "from the next by more than pairs within a start do, so each pair is a "
+        "start.")
     unit = "as named"
     weight = 6
     needs_servers = False

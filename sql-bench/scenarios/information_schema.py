@@ -19,20 +19,21 @@ class InformationSchema(Scenario):
     name = "information-schema"
     title = "Summing up table sizes from INFORMATION_SCHEMA.TABLES"
     source = "issues of MySQLTuner, mysqld_exporter and phpMyAdmin"
-    question = ("How long does the query take that monitoring tools ask, "
-                "which opens every table, with a small and with a large full "
-                "table cache?")
-    method = ("SELECT COUNT(*), SUM(data_length+index_length) FROM "
-              "information_schema.tables over one schema of many one-column "
-              "tables, after the cache was filled with tables of it. All "
-              "definitions are cached, InnoDB's, too.")
+    question = (
+        "How long does the query of monitoring tools take, which opens every "
+        "table, with a small and with a large full table cache?")
+    method = (
+        "The query is SELECT COUNT(*), SUM(data_length+index_length) FROM "
+        "information_schema.tables, over one schema of many one-column tables. "
+        "Before, the cache is filled with tables of the schema. All definitions "
+        "are cached, InnoDB's, too.")
     weight = 3
-    caveat = ("One query at a time on an idle server. What such a query does "
-              "to others is the next experiment. With a "
-              "table_definition_cache smaller than the schema, definitions "
-              "are read again, on both servers: from frm files, and with "
-              "InnoDB from its dictionary, from which a background thread "
-              "evicts once a second.")
+    caveat = (
+        "One query at a time, on an idle server. What such a query does to others "
+        "is the next experiment. If table_definition_cache is smaller than the "
+        "schema, both servers read definitions again: from .frm files, and with "
+        "InnoDB from its dictionary, from which a background thread evicts once a "
+        "second.")
     unit = "s"
     higher_is_better = False
 

@@ -21,20 +21,25 @@ class InnodbOpenFiles(Scenario):
     name = "innodb-open-files"
     title = "Reads, writes and crash recovery by innodb_open_files"
     source = "How innodb_open_files affects performance (2009)"
-    question = ("Does it matter how many files InnoDB may keep open? Is what "
-                "is flat today still flat?")
-    method = ("Connections read from, then insert into tables "
-              "at random, with table_open_cache=64, all alike, then so that "
-              "nine tenths of the rows go into a tenth of the tables. The "
-              "longest write is that of the former. Then a server with a "
-              f"buffer pool of {LARGE} MiB and the most open files inserts "
-              "as many rows at random as there are tables and is killed, and "
-              "the time of the next start is taken. Before all this the "
-              f"buffer pool is smaller ({SMALL} MiB) and larger ({LARGE} MiB) "
-              "than the pages that are used.")
-    caveat = ("The files are in the page cache as far as InnoDB does not "
-              "bypass it. Which tablespaces are closed is not shown. A start "
-              "without recovery is part of the time of recovery.")
+    question = (
+        "Does it matter how many files InnoDB may keep open? Does the limit still "
+        "make no difference where it makes none today?")
+    method = (
+        "table_open_cache is 64. All of this is measured with a buffer pool that "
+        f"is smaller ({SMALL} MiB), and with one that is larger ({LARGE} MiB), "
+        "than the pages that are used.\n\n"
+        "- Reads and writes: connections read from tables at random, and then "
+        "insert into them at random, all tables alike. The longest write is one of "
+        "these.\n"
+        "- 'nine tenths into a tenth of the tables': they insert so that nine "
+        "tenths of the rows go into a tenth of the tables.\n"
+        f"- Crash recovery: a server with a buffer pool of {LARGE} MiB and the "
+        "most open files inserts as many rows at random as there are tables, and "
+        "is killed. The time is that of the next start.")
+    caveat = (
+        "The files are in the page cache as far as InnoDB does not bypass it. "
+        "Which tablespaces are closed is not shown. The time of recovery includes "
+        "that of a start without recovery.")
     unit = "as named"
     peers = False
     together = 5

@@ -27,22 +27,25 @@ class Instructions(Scenario):
     name = "instructions"
     title = "Instructions of a statement"
     source = "every statement of every server"
-    question = ("How many instructions does the server execute for a statement, "
-                "if the table is open, and if it is not?")
-    method = ("callgrind counts what the connection's thread executes outside "
-              "of the kernel, from a moment when all definitions are cached "
-              "and the statement has been executed many times. Hits: InnoDB "
-              f"tables of {ROWS} rows in the buffer pool, used in turn. "
-              f"Misses: SELECT * FROM one-column tables in turn, with a cache "
-              f"of {SMALL}, so each opens a table and closes another. SET "
-              "GLOBAL: the misses' InnoDB tables are open. One server at a "
-              f"time, on one data directory; '{CONTROL}' is the stock server "
-              "started a second time.")
-    caveat = ("Instructions take different times: waiting for memory and for "
-              "locks is not in these numbers, nor is the kernel. valgrind's "
-              "threads run one at a time. valgrind 3.19 does not know "
-              "openat2(), so the patched server opens files of MyISAM and Aria "
-              "as on Linux before 5.6, which takes more.")
+    question = (
+        "How many instructions does the server execute for a statement, if the "
+        "table is open, and if it is not?")
+    method = (
+        "callgrind counts what the connection's thread executes outside of the "
+        "kernel. It begins when all definitions are cached and the statement has "
+        "been executed many times. One server runs at a time, on one data "
+        f"directory; '{CONTROL}' is the stock server started a second time.\n\n"
+        f"- 'hit': InnoDB tables of {ROWS} rows in the buffer pool, used in "
+        "turn.\n"
+        "- 'miss': SELECT * FROM one-column tables in turn, with a cache of "
+        f"{SMALL}, so each statement opens a table and closes another.\n"
+        "- SET GLOBAL: the InnoDB tables of 'miss' are open.")
+    caveat = (
+        "Instructions take different times. Waiting for memory and for locks is "
+        "not in these numbers, nor is the kernel. valgrind's threads run one at a "
+        "time. valgrind 3.19 does not know openat2(), so the patched server opens "
+        "files of MyISAM and Aria as on Linux before 5.6, which takes more "
+        "instructions.")
     unit = "instructions"
     higher_is_better = False
     weight = 3

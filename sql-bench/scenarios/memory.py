@@ -26,22 +26,23 @@ class Memory(Scale):
     """Its tables and servers are those of scale."""
     name = "memory"
     title = "Memory and descriptors of open tables"
-    question = ("How much memory, and how many descriptors, does an open table "
-                "take?")
-    method = ("For each engine and number of tables, a fresh server reads all "
-              "definitions and closes all tables but 10 at most. Then it opens "
-              "all of them, or, with MyISAM and Aria, as many as the "
-              "descriptors allow. An open table takes what the server's "
-              "resident memory has grown by, divided by the number of tables. "
-              f"'{CONTROL}' is a third measurement of each pair. Bytes of "
-              "heap: what a server has allocated to read each of some hundred "
-              "tables once, and not freed, by the functions that allocated it "
-              "(live_memory.c); the twelve tables of WordPress have its "
-              "columns and keys, without rows.")
-    caveat = ("One-column tables without rows: a table of 12 columns with three "
-              "indexes takes more. What closed tables have left in the heap is "
-              "used again for open ones, so the growth depends on what was "
-              "opened before; the server's whole memory does not.")
+    question = (
+        "How much memory, and how many descriptors, does an open table take?")
+    method = (
+        "- Memory of the server: for each engine and number of tables, a fresh "
+        "server reads all definitions, and closes all tables but 10 at most. Then "
+        "it opens all of them or, with MyISAM and Aria, as many as the descriptors "
+        "allow. An open table takes what the server's resident memory has grown "
+        "by, divided by the number of tables.\n"
+        "- Bytes of heap: what a server has allocated to read each of some hundred "
+        "tables once, and not freed, by the functions that allocated it "
+        "(live_memory.c). The twelve tables of WordPress have its columns and "
+        "keys, without rows.")
+    caveat = (
+        "One-column tables without rows: a table of 12 columns with three indexes "
+        "takes more. What closed tables have left in the heap is used again for "
+        "open ones. So the growth depends on what was opened before; the server's "
+        "whole memory does not.")
     plot = None
     weight = 4
     also_options = ("scale_tables", "scale_engines")

@@ -19,21 +19,22 @@ class OpenTables(Scenario):
     name = "open-tables"
     title = "Opening many tables with a small and a large cache"
     source = "WL#70, table_cache negative scalability (2009)"
-    question = ("Does opening a table cost more, the more tables are open? "
-                "With every statement on another table, all of them miss the "
-                "cache (one thread), or most of them do (several).")
-    method = ("SELECT * FROM tN over one-column tables without rows: in order "
-              "by one thread, at random by several. All definitions are "
-              "cached, and the cache is filled before each measurement, which "
-              "stops after one round over the tables, with several threads "
-              f"after {ROUNDS} statements a table, or after a time limit.")
+    question = ("Does opening a table cost more, the more tables are open?")
+    method = (
+        "SELECT * FROM tN over one-column tables without rows, each statement on "
+        "another table. One thread takes the tables in order, so all statements "
+        "miss the cache; several threads take them at random, so most do. All "
+        "definitions are cached, and the cache is filled before each measurement. "
+        "A measurement stops after one round over the tables, with several threads "
+        f"after {ROUNDS} statements a table, or after a time limit.")
     unit = "tables/s"
     weight = 10
     plot = {"x": "cache", "xlabel": "table_open_cache",
             "panel": ("engine", "threads")}
-    caveat = ("Tables without rows: what is read from a table after it was "
-              "opened comes on top. Their files are in the page cache, "
-              "InnoDB's pages in the buffer pool.")
+    caveat = (
+        "The tables have no rows: what is read from a table after it was opened "
+        "comes on top. Their files are in the page cache, InnoDB's pages in the "
+        "buffer pool.")
 
     @staticmethod
     def add_arguments(parser):

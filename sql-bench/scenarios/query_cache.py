@@ -147,25 +147,27 @@ class QueryCache(Scenario):
     name = "query-cache"
     title = "A large query cache, and one INSERT that invalidates much of it"
     source = "MySQL bug 28382"
-    question = ("What does an INSERT cost that invalidates many cached "
-                "results, what does it cost the others, and how much does "
-                "the cache hold?")
-    method = (f"{FILLERS} sessions fill the cache with as many results of 500 "
-              "to 1500 bytes as it may hold, then read them at random. "
-              f"{READERS} sessions read at random, each SELECT timed; after a "
-              "second one INSERT, into a table that they do not read if there "
-              "is more than one. How long statements waited for the query "
-              "cache's lock is what the performance schema says. A stock "
-              "server is killed when the INSERT takes longer than a limit: "
-              "then its time is the limit. 'bug': the results are spread over "
-              "two tables as in the bug report; a number: evenly over that "
-              "many; ':1' with one session that reads. Steady replacement: a full cache of 64 MB goes on taking "
-              "new results of mixed sizes; free memory is what fragmentation "
-              "has made useless.")
-    caveat = ("The sessions that read share the CPUs with the server. With few "
-              "CPUs the longest times, of SELECTs and of waits for the lock, "
-              "are those for which the kernel had taken the CPU away from who "
-              "held it.")
+    question = (
+        "What does an INSERT cost that invalidates many cached results? What does "
+        "it cost the others? How much does the cache hold?")
+    method = (
+        f"{FILLERS} sessions fill the cache with as many results of 500 to 1500 "
+        "bytes as it may hold, and then read them at random. After that, "
+        f"{READERS} sessions read at random, and each SELECT is timed. After a "
+        "second one INSERT follows, into a table that they do not read if there is "
+        "more than one. How long statements waited for the query cache's lock is "
+        "what the performance schema says. A stock server is killed when the "
+        "INSERT takes longer than a limit: then its time is the limit.\n\n"
+        "- 'bug': the results are spread over two tables, as in the bug report. A "
+        "number in its place: evenly over so many tables. ':1': one session "
+        "reads.\n"
+        "- 'steady replacement': a full cache of 64 MB continues to take new "
+        "results of mixed sizes. Its free memory is what fragmentation has made "
+        "useless.")
+    caveat = (
+        "The sessions that read share the CPUs with the server. With few CPUs the "
+        "longest times, of SELECTs and of waits for the lock, are those for which "
+        "the kernel had taken the CPU away from the thread that held the lock.")
     unit = "as named"
     weight = 6
     needs_servers = False

@@ -22,14 +22,16 @@ class Refill(Scale):
     name = "refill"
     title = "All tables opened again after FLUSH TABLES"
     source = "backups and nightly jobs that flush all tables"
-    question = ("FLUSH TABLES closes all tables of a server whose cache has "
-                "room for them. How fast are they open again?")
-    method = ("A fresh server opens all tables of an engine once. Then FLUSH "
-              "TABLES, and the connections read each table once, in order, "
-              "each a part of them. "
-              f"'{CONTROL}' is a third measurement of each pair.")
-    caveat = ("One-column tables without rows; nobody else uses the server, "
-              "and the files are in the page cache.")
+    question = (
+        "FLUSH TABLES closes all tables of a server whose cache has room for them. "
+        "How fast are they open again?")
+    method = (
+        "A fresh server opens all tables of an engine once. FLUSH TABLES follows. "
+        "Then each connection reads a part of the tables, in order, each table "
+        "once.")
+    caveat = (
+        "One-column tables without rows. Nobody else uses the server, and the "
+        "files are in the page cache.")
     unit = "as named"
     plot = None
     weight = 3

@@ -24,18 +24,19 @@ class Scale(Scenario):
     name = "scale"
     title = "From 10,000 tables to 100,000"
     source = "servers with 100,000 tables"
-    question = ("Does it cost more to open a table the more there are, and "
-                "the more stay open?")
-    method = ("For each engine and number of tables, a fresh server reads all "
-              "definitions. Then it opens as many tables once as the "
-              "descriptors allow, so that it has asked for all the memory that "
-              "it will need. Then one client "
-              "reads the tables in order, with caches that are filled before, "
-              f"so each statement misses, for {SECONDS} s at most. "
-              f"'{CONTROL}' is a third measurement of each pair.")
-    caveat = ("One-column tables without rows, one connection. MyISAM and Aria "
-              "need two descriptors for each open table, so their caches are "
-              "only as large as those allow.")
+    question = (
+        "Does it cost more to open a table, the more there are, and the more stay "
+        "open?")
+    method = (
+        "For each engine and number of tables, a fresh server reads all "
+        "definitions. Then it opens as many tables once as the descriptors allow, "
+        "so that it has asked for all the memory that it will need. Then the cache "
+        "is filled, and one client reads the tables in order, so that each "
+        f"statement misses, for {SECONDS} s at most.")
+    caveat = (
+        "One-column tables without rows, one connection. MyISAM and Aria need two "
+        "descriptors for each open table, so their caches are only as large as "
+        "those allow.")
     unit = "as named"
     plot = {"x": "cache", "xlabel": "table_open_cache", "ylabel": "tables/s",
             "panel": ("engine", "tables")}

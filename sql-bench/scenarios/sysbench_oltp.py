@@ -24,20 +24,22 @@ class Sysbench(Scenario):
     name = "sysbench"
     title = "sysbench OLTP, one table and 16 tables"
     source = "bug 33948 (2008)"
-    question = ("Does a server with few tables and many connections lose "
-                "anything to the table cache, or gain?")
-    method = ("sysbench's own OLTP scripts over one million InnoDB rows in "
-              "the buffer pool, chosen evenly. Both servers run all the time, "
-              "each with a sysbench of its own; they take turns, for a second "
-              "or two each, while the other's sysbench is stopped. Prepared "
-              "statements on one table, plain ones on 16, where 2048 "
-              "connections would prepare 300,000.")
-    caveat = ("sysbench takes a share of the same CPUs, the larger the "
-              "simpler the statements are. With few CPUs the cost of cache "
-              "lines that move between cores hardly shows. Stock measured "
-              "against itself in the same way, 15 pairs of a second, 8 cells "
-              "of 256 and 2048 threads: median ratios of 0.93 to 1.12, their "
-              "geometric mean 1.02. A cell's ratio says no more than that.")
+    question = (
+        "Does a server with few tables and many connections lose anything to the "
+        "table cache, or gain?")
+    method = (
+        "sysbench's own OLTP scripts run over one million InnoDB rows in the "
+        "buffer pool, chosen evenly. Both servers run all the time, each with a "
+        "sysbench of its own. They take turns, for a second or two each, while the "
+        "other's sysbench is stopped. Statements are prepared on one table, and "
+        "plain on 16, where 2048 connections would prepare 300,000.")
+    caveat = (
+        "sysbench takes a share of the same CPUs, the larger the simpler the "
+        "statements are. With few CPUs the cost of cache lines that move between "
+        "cores hardly shows. Stock was measured against itself in the same way, 15 "
+        "pairs of a second, 8 cells of 256 and 2048 threads: its median ratios are "
+        "0.93 to 1.12, their geometric mean 1.02. So a cell's ratio in that range "
+        "shows nothing.")
     unit = "transactions/s"
     both_running = True
     remarks_on_some = True

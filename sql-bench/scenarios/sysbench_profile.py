@@ -21,14 +21,17 @@ SECONDS = 5
 class SysbenchProfile(Sysbench):
     name = "sysbench-profile"
     title = "Share of the server's CPU time spent in the table cache"
-    question = ("How much of the CPU goes into finding a table's definition, "
-                "taking a TABLE from the table cache and giving it back, and "
-                "into the locks for that?")
-    method = ("perf samples the server during oltp_point_select on one table; "
-              "counted are samples in " + ", ".join(FUNCTIONS) + " and what "
-              "they call; tc_is_for_schema is the patched server's only.")
-    caveat = ("A share of CPU time says nothing about time spent waiting. "
-              "perf's own sampling costs both servers the same.")
+    question = (
+        "How much of the CPU goes into finding a table's definition, taking a "
+        "TABLE from the table cache and giving it back, and into the locks for "
+        "that?")
+    method = (
+        "perf samples the server during oltp_point_select on one table. Samples "
+        "count in " + ", ".join(FUNCTIONS) + ", and in what they call. Only the "
+        "patched server has tc_is_for_schema.")
+    caveat = (
+        "A share of CPU time says nothing about time spent waiting. perf's own "
+        "sampling costs both servers the same.")
     unit = "% of samples"
     higher_is_better = False
     weight = 5

@@ -14,16 +14,17 @@ class TableCache(Scenario):
     name = "table-cache"
     title = "Acquire and release of TABLEs, without a server around"
     source = "design of the table cache"
-    question = ("What do the slots cost one thread, and what do they gain "
-                "several?")
-    method = ("unittest/sql/table_cache-bench: threads acquire and release "
-              "as fast as they can, on one share and on 1000; 'stock' is its "
-              f"model of MariaDB's instances, and '{CONTROL}' the model once "
-              "more. With 'touch', a thread writes to "
-              "4 KiB of each object that it gets, as a statement does.")
-    caveat = ("'stock' is a model of MariaDB's lists and locks, not its code. "
-              "Threads that do nothing else meet more often than those of a "
-              "server do.")
+    question = (
+        "What do the slots cost one thread, and what do they gain several?")
+    method = (
+        "unittest/sql/table_cache-bench: threads acquire and release as fast as "
+        "they can, on one share and on 1000. 'stock' is its model of MariaDB's "
+        f"instances, and '{CONTROL}' the model once more."
+        " With 'touch', a thread writes to 4 KiB of each object that it gets, as a "
+        "statement does.")
+    caveat = (
+        "'stock' is a model of MariaDB's lists and locks, not its code. Threads "
+        "that do nothing else meet more often than those of a server do.")
     unit = "pairs/s"
     weight = 1.5
     needs_servers = False

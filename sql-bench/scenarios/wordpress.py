@@ -90,29 +90,29 @@ class Wordpress(Scenario):
     name = "wordpress"
     title = "Sites of WordPress"
     source = "hosts of WordPress with an account and a database a site"
-    question = ("How many of WordPress's own pages does a server show, when "
-                "each site is asked for the first time after a restart and "
-                "later on, and what does a page cost it?")
-    method = ("WordPress, as Debian packages it, is installed by its own "
-              "installer, gets 20 posts with tags and comments, and shows its "
-              "pages once by PHP, while the server's general log records their "
-              "statements. The database is copied to each site, with an "
-              "account of its own. Then PHP has ended: a page is a connection of the "
-              "site's account, with a password, and the recorded statements, "
-              "one by one over the text protocol. Of 100 pages "
-              + ", ".join(f"{share} are '{kind}'" for kind, share
-                          in KINDS.items()) +
-              f"; a comment writes. {CONNECTIONS} clients. '{COLD}': in the "
-              f"order of chance, after each of {RESTARTS} restarts; the page "
-              f"cache is warm. '{WARM}': after as long a time without pause "
-              "as is measured; the n-th site is asked for 1/n times as often "
-              f"as the first one. '{CONTROL}' is a third measurement of each "
-              "pair.")
-    caveat = ("Nobody renders the pages: with PHP on the same machine a page "
-              "takes several times as long, and the server's share is smaller. "
-              "The clients are Python programs on the same CPUs. No plugins, "
-              "and one post of each site is asked for. The mix of pages is a "
-              "guess.")
+    question = (
+        "How many of WordPress's own pages does a server show, when each site is "
+        "asked for the first time after a restart, and later on? What does a page "
+        "cost it?")
+    method = (
+        "Preparation: WordPress, as Debian packages it, is installed by its own "
+        "installer, and gets 20 posts with tags and comments. PHP shows its pages "
+        "once, while the server's general log records their statements. The "
+        "database is copied to each site, with an account of its own. Then PHP has "
+        "ended.\n\n"
+        "A page is a connection of the site's account, with a password, and the "
+        "recorded statements, one by one over the text protocol. Of 100 pages "
+        + ", ".join(f"{share} are '{kind}'" for kind, share in KINDS.items()) +
+        f"; a comment writes. There are {CONNECTIONS} clients.\n\n"
+        f"- '{COLD}': in the order of chance, after each of {RESTARTS} restarts. "
+        "The page cache is warm.\n"
+        f"- '{WARM}': after the clients were busy for as long as is measured. The "
+        "n-th site is asked for 1/n times as often as the first one.")
+    caveat = (
+        "Nobody renders the pages: with PHP on the same machine a page takes "
+        "several times as long, and the server's share is smaller. The clients are "
+        "Python programs on the same CPUs. There are no plugins, and one post of "
+        "each site is asked for. The mix of pages is a guess.")
     unit = "as named"
     weight = 8
     pairs = 3

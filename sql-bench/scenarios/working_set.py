@@ -25,17 +25,19 @@ class WorkingSet(Scenario):
     name = "working-set"
     title = "A working set beside queries of INFORMATION_SCHEMA.TABLES"
     source = "issues of MySQLTuner, mysqld_exporter and phpMyAdmin"
-    question = ("Does a monitoring query that opens every table of the server "
-                "throw the tables in use out of the table cache?")
-    method = (f"{CONNECTIONS} connections read {WORKING_SET} InnoDB tables at "
-              f"random with table_open_cache={CACHE}, alone, and beside one "
-              "that sums up the sizes of many MyISAM tables again and again.")
+    question = (
+        "Does a monitoring query that opens every table of the server push the "
+        "tables in use out of the table cache?")
+    method = (
+        f"{CONNECTIONS} connections read {WORKING_SET} InnoDB tables at random, "
+        f"with table_open_cache={CACHE}. They do so alone, and beside a connection "
+        "that sums up the sizes of many MyISAM tables again and again.")
     unit = "as named"
     together = 3
     weight = 5
-    caveat = ("A cache that has room for the working set. With few CPUs the "
-              "schema query takes time from the readers whatever the cache "
-              "does.")
+    caveat = (
+        "The cache has room for the working set. With few CPUs the schema query "
+        "takes time from the readers, whatever the cache does.")
 
     @staticmethod
     def add_arguments(parser):
