@@ -4,7 +4,7 @@
 import time
 
 from benchlib import sysbench
-from benchlib.scenario import CONTROL, engines
+from benchlib.scenario import engines
 from benchlib.servers import BenchError
 
 from .scale import Scale
