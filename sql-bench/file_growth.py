@@ -75,8 +75,10 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("directory")
-    parser.add_argument("--files", type=int, default=200)
+    parser.add_argument("directory",
+                        help="on the file system that is to be tried")
+    parser.add_argument("--files", type=int, default=200,
+                        help="how many (default %(default)s)")
     parser.add_argument("--kibibytes", type=int, default=3072,
                         help="of a file at the end (default %(default)s)")
     parser.add_argument("--bytes", type=int, default=16384,

@@ -161,8 +161,10 @@ def try_case(name, tree, build, directory, options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     add_case_arguments(parser, CASES)
-    parser.add_argument("--flush-method", default="O_DIRECT")
-    parser.add_argument("--no-doublewrite", action="store_true")
+    parser.add_argument("--flush-method", default="O_DIRECT",
+                        help="innodb_flush_method (default %(default)s)")
+    parser.add_argument("--no-doublewrite", action="store_true",
+                        help="innodb_doublewrite=OFF")
     args = parser.parse_args()
     options = [*QUIET_INNODB,
                f"--innodb-flush-method={args.flush_method}",

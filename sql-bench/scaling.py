@@ -287,18 +287,25 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__.split("\n\nusage:")[0],
         formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cpus", type=numbers(int), default=[2, 8, 64, 256])
-    parser.add_argument("--hits", type=numbers(float), default=[1, 0.99, 0.5])
+    parser.add_argument("--cpus", type=numbers(int), default=[2, 8, 64, 256],
+                        metavar="N,N...", help="numbers of CPUs to simulate "
+                        "(default 2,8,64,256)")
+    parser.add_argument("--hits", type=numbers(float), default=[1, 0.99, 0.5],
+                        metavar="RATE,RATE...", help="hit rates, 1 for all "
+                        "statements (default 1,0.99,0.5)")
     parser.add_argument("--statements", type=int, default=300000,
                         help="simulated for each cell (default %(default)s)")
-    parser.add_argument("--tables", type=int, default=20000)
+    parser.add_argument("--tables", type=int, default=20000,
+                        help="that statements choose from (default "
+                        "%(default)s)")
     parser.add_argument("--calibrate", metavar="PROGRAM",
                         help="table_cache-bench of a release build")
     for name, value in INPUTS.items():
         parser.add_argument("--" + name.replace("_", "-"), type=float,
                             default=value, metavar="NS",
                             help=f"(default {value:g})")
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--json", action="store_true",
+                        help="print JSON instead of a table")
     options = parser.parse_args()
     inputs = {name: getattr(options, name) for name in INPUTS}
     random.seed(1)

@@ -90,8 +90,11 @@ def main():
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("counts", metavar="COUNT", type=int, nargs="+")
-    for name in ("stock", "patched", "data"):
-        parser.add_argument(f"--{name}", type=pathlib.Path, required=True)
+    for name, text in (("stock", "tree of the stock server"),
+                       ("patched", "tree of the patched server"),
+                       ("data", "directory for the data")):
+        parser.add_argument(f"--{name}", type=pathlib.Path, required=True,
+                            help=text)
     options = parser.parse_args()
     print("| tables | server | step | s | s of CPU time | MiB |\n"
           "|---:|---|---|---:|---:|---:|")

@@ -412,26 +412,39 @@ def main():
                                      formatter_class=argparse.
                                      RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("dump", "crawl", "restart", "all"))
-    parser.add_argument("--stock", required=True)
-    parser.add_argument("--patched", required=True)
-    parser.add_argument("--data", required=True)
-    parser.add_argument("--variants", default=f"stock,patched,{CONTROL}")
-    parser.add_argument("--engines", default="InnoDB,MyISAM")
-    parser.add_argument("--tables", type=int, default=20000)
-    parser.add_argument("--seconds", type=int, default=10)
+    parser.add_argument("--stock", required=True,
+                        help="tree of the stock server")
+    parser.add_argument("--patched", required=True,
+                        help="tree of the patched server")
+    parser.add_argument("--data", required=True,
+                        help="directory for the data")
+    parser.add_argument("--variants", default=f"stock,patched,{CONTROL}",
+                        help="servers to measure in turn (default %(default)s)")
+    parser.add_argument("--engines", default="InnoDB,MyISAM",
+                        help="of the tables (default %(default)s)")
+    parser.add_argument("--tables", type=int, default=20000,
+                        help="how many (default %(default)s)")
+    parser.add_argument("--seconds", type=int, default=10,
+                        help="of a measurement (default %(default)s)")
     parser.add_argument("--after", type=int, default=40,
-                        help="seconds that are measured after a restart")
-    parser.add_argument("--repeat", type=int, default=1)
-    parser.add_argument("--threads", type=int, default=4)
+                        help="seconds that are measured after a restart "
+                        "(default %(default)s)")
+    parser.add_argument("--repeat", type=int, default=1,
+                        help="number of rounds (default %(default)s)")
+    parser.add_argument("--threads", type=int, default=4,
+                        help="table_cache_load_threads (default %(default)s)")
     parser.add_argument("--cache", type=int, help="table_open_cache of restart")
     parser.add_argument("--caches", type=int, default=2000,
                         help="table_open_cache and table_definition_cache of "
-                        "dump")
+                        "dump (default %(default)s)")
     parser.add_argument("--working-set", type=int, default=1000,
-                        help="tables that are in use in dump")
-    parser.add_argument("--dump-options", default="")
+                        help="number of tables that are in use in dump (default "
+                        "%(default)s)")
+    parser.add_argument("--dump-options", default="",
+                        help="further options of mariadb-dump")
     parser.add_argument("--think", type=float, default=0, metavar="MS",
-                        help="of a client between two statements, in dump")
+                        help="milliseconds that a client waits between two "
+                        "statements, in dump (default %(default)s)")
     parser.add_argument("--own", action="store_true",
                         help="dump: each client has an eighth of the working "
                         "set for itself, so no two need a table at once")

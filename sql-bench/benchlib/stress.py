@@ -21,18 +21,25 @@ def parser(doc, connections, user="root"):
     """The options that all have; doc: the program's text, its first
     paragraph is for --help."""
     options = argparse.ArgumentParser(description=doc.split("\n\n")[0])
-    options.add_argument("--socket", required=True)
-    options.add_argument("--user", default=user)
-    options.add_argument("--seconds", type=float, default=60)
+    options.add_argument("--socket", required=True,
+                         help="Unix socket of the server")
+    options.add_argument("--user", default=user,
+                         help="account, without a password (default %(default)s)")
+    options.add_argument("--seconds", type=float, default=60,
+                         help="how long to disturb the server (default "
+                         "%(default)s)")
     options.add_argument("--seed", type=int, default=int(time.time()),
                          help="of the random choices (default: the time)")
-    options.add_argument("--connections", type=int, default=connections)
+    options.add_argument("--connections", type=int, default=connections,
+                         help="that work at once (default %(default)s)")
     return options
 
 
 def add_client(options):
     """For programs that use Client."""
-    options.add_argument("--client", default="mariadb")
+    options.add_argument("--client", default="mariadb",
+                         help="MariaDB's command-line client (default "
+                         "%(default)s)")
 
 
 def crash_parser(doc, rounds, seconds, tables, connections):
@@ -41,13 +48,20 @@ def crash_parser(doc, rounds, seconds, tables, connections):
     options.add_argument("tree", type=pathlib.Path,
                          help="directory with source/ and the builds, as in "
                          "out/10.11/patched")
-    options.add_argument("--type", default="release")
-    options.add_argument("--rounds", type=int, default=rounds)
+    options.add_argument("--type", default="release",
+                         help="of the build (default %(default)s)")
+    options.add_argument("--rounds", type=int, default=rounds,
+                         help="how often to kill the server (default "
+                         "%(default)s)")
     options.add_argument("--seconds", type=float, default=seconds,
-                         help="the most that a round works")
-    options.add_argument("--tables", type=int, default=tables)
-    options.add_argument("--connections", type=int, default=connections)
-    options.add_argument("--seed", type=int, default=int(time.time()))
+                         help="the most that a round works (default "
+                         "%(default)s)")
+    options.add_argument("--tables", type=int, default=tables,
+                         help="how many (default %(default)s)")
+    options.add_argument("--connections", type=int, default=connections,
+                         help="that work at once (default %(default)s)")
+    options.add_argument("--seed", type=int, default=int(time.time()),
+                         help="of the random choices (default: the time)")
     return options
 
 

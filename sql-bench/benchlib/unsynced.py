@@ -36,7 +36,8 @@ def add_server_arguments(parser):
     parser.add_argument("tree", type=pathlib.Path,
                         help="directory with source/ and the builds, as in "
                         "out/10.11/patched")
-    parser.add_argument("--type", default="release")
+    parser.add_argument("--type", default="release",
+                        help="of the build (default %(default)s)")
     parser.add_argument("--keep", action="store_true",
                         help="keep the data directories")
 

@@ -131,9 +131,11 @@ def main():
     parser.add_argument("trees", type=pathlib.Path, metavar="DIRECTORY",
                         help="with stock and patched, such as out/10.11")
     parser.add_argument("--rounds", type=int, default=100,
-                        help="sets of grants with each setting")
+                        help="sets of grants with each setting (default "
+                        "%(default)s)")
     parser.add_argument("--first", type=int, default=1, metavar="N",
-                        help="number, and seed, of the first round")
+                        help="number, and seed, of the first round (default "
+                        "%(default)s)")
     args = parser.parse_args()
     script, failed = Script(), False
     with tempfile.TemporaryDirectory(prefix="same-answers-") as directory:

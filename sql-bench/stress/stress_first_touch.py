@@ -297,7 +297,8 @@ def put_back(client):
 
 def main():
     parser = stress.parser(__doc__, connections=12)
-    parser.add_argument("--tables", type=int, default=500)
+    parser.add_argument("--tables", type=int, default=500,
+                        help="how many (default %(default)s)")
     parser.add_argument("--keep", action="store_true",
                         help="use the database of a former run")
     args = parser.parse_args()

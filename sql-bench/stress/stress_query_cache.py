@@ -416,9 +416,11 @@ def main():
     parser = stress.parser(__doc__, connections=2 * ROWS,
                            user=pwd.getpwuid(os.geteuid()).pw_name)
     parser.add_argument("--pause", type=float, default=0.1,
-                        help="seconds at most between a writer's changes")
+                        help="seconds at most between a writer's changes "
+                        "(default %(default)s)")
     parser.add_argument("--slow", type=int, default=4,
-                        help="readers of long results that take their time")
+                        help="number of readers that take long results slowly "
+                        "(default %(default)s)")
     parser.add_argument("--calm", action="store_true",
                         help="without the disturbing session")
     args = parser.parse_args()

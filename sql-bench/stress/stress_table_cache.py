@@ -281,7 +281,8 @@ def check(client, problems):
 def main():
     parser = stress.parser(__doc__, connections=32)
     parser.add_argument("--tables", type=int, default=240,
-                        help="more than 400, and definitions make room, too")
+                        help="how many (default %(default)s); more than 400, and "
+                        "definitions make room, too")
     stress.add_client(parser)
     args = parser.parse_args()
 

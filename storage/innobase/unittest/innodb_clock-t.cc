@@ -304,7 +304,7 @@ static void threads()
   stop= true;
   for (auto &user : users)
     user.join();
-  ok(found && files.clock.validate(any), "used by threads beside the hand");
+  ok(found && files.clock.validate(any), "used by threads while the hand moves");
 }
 
 int main(int argc, char **argv)
