@@ -42,10 +42,10 @@ public:
   /** Collect the names and patterns. @return true if out of memory */
   bool collect();
 
-  /** Every database may be visible; there are neither names nor patterns */
+  /** May every database be visible? Then there are neither names nor patterns */
   bool everything() const { return m_everything; }
 
-  /** Only names() may be visible, and a statement can look them up as they are */
+  /** May only names() be visible, and can a statement look them up as they are? */
   bool only_names() const;
 
   /** May the account see this database? 'No' is certain, 'yes' is not */

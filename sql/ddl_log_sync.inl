@@ -16,8 +16,8 @@
   MariaDB writes an entry, syncs, writes the execute entry that refers to it, and syncs.
   Otherwise a power loss could leave the execute entry on the disk, and in the entry's
   block its old contents: maybe the DROP TABLE of an earlier statement, which recovery
-  would execute. Here each entry carries the mark of its statement, a number that is never
-  used twice, and a checksum; the execute entry carries the same mark. Recovery uses an
+  would execute. Here each entry carries the mark of its statement, a number that no other
+  statement has, and a checksum; the execute entry carries the same mark. Recovery uses an
   entry only if its mark is that of the execute entry and its checksum is right. Otherwise
   the entry was not synced, so the statement had not begun to do what the entry describes,
   and recovery does as if nothing referred to it. So one sync covers both writes.
@@ -170,7 +170,7 @@ static bool ddl_log_begin_marked(DDL_LOG_MEMORY_ENTRY *execute_entry)
     ddl_log_mark= ddl_log_mark_of(execute_entry);
     return false;
   }
-  /* Not one that an earlier run of the server has used */
+  /* An earlier run of the server has used lower marks, unless the clock was set back */
   const ulonglong now= my_hrtime().val;
   ddl_log_mark= ddl_log_last_mark= MY_MAX(ddl_log_last_mark + 1, now);
   return ddl_log_sync_later= true;

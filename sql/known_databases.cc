@@ -367,7 +367,7 @@ bool Newest::read_queue(Dynamic_array<Change> *changes, MEM_ROOT *root, bool *lo
 }
 
 
-/** By name, and the last change of each first */
+/** Order of changes: by name, and the last change of a name first */
 int compare_changes(const void *a_, const void *b_)
 {
   auto a= static_cast<const Change *>(a_), b= static_cast<const Change *>(b_);

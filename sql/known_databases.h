@@ -99,7 +99,7 @@ private:
   Known_databases *m_list;
 };
 
-/** At the server's end */
+/** Free the list, and stop watching the data directory, at the server's end */
 void known_databases_free();
 
 /** Do all changes of the file system that has this directory go through this kernel? */

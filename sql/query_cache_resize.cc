@@ -176,7 +176,7 @@ bool Query_cache::replace_area(size_t size, Query_cache_area **old)
   if (size && wait_for_readers(number, 1))
     DBUG_RETURN(true);
   *old= give_up_area();
-  /* No thread uses it: free it, or the new area would be the third */
+  /* With another given-up area, free this one: two areas at most may exist */
   if (given_up_areas > 1)
     unpin_without_lock(old);
   no_memory= false;

@@ -135,7 +135,10 @@ static void drop_acl_user(size_t i)
 }
 
 
-/** As find_by_username_or_anon() finds it: the most specific of both names */
+/**
+  Find the account that find_by_username_or_anon() would find: the most specific one of
+  those with this name and of the anonymous ones. The caller holds acl_cache->lock.
+*/
 static ACL_USER *find_user_or_anon(const char *host, const char *user, const char *ip)
 {
   ACL_USER *found= nullptr;
@@ -160,7 +163,7 @@ static ACL_USER *find_user_or_anon(const char *host, const char *user, const cha
 }
 
 
-/** Add a grant to acl_dbs, which is sorted */
+/** Insert a grant into acl_dbs in order; out of memory, the function adds nothing */
 static void insert_acl_db(ACL_DB &acl_db)
 {
   const size_t count= acl_dbs.elements();

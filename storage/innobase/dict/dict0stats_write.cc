@@ -230,7 +230,8 @@ public:
     /* The page has to be split or merged */
     if (found)
     {
-      /* As SQL does. row_ins_clust_index_entry() then updates the row. */
+      /* Mark the row as deleted, as SQL does. row_ins_clust_index_entry() then updates
+      it. */
       rec_t *const rec= btr_pcur_get_rec(&pcur);
       offsets= rec_get_offsets(rec, index, offsets, index->n_core_fields,
                                ULINT_UNDEFINED, &graph_heap);
@@ -334,7 +335,7 @@ private:
     if (!rows_latched || rows_latched++ == MAX_ROWS)
       return false;
 #ifdef BTR_CUR_HASH_ADAPT
-    pcur.btr_cur.flag= BTR_CUR_BINARY;        /* As the cursor moves */
+    pcur.btr_cur.flag= BTR_CUR_BINARY; /* The search did not find the next record */
 #endif
     const page_t *const page= btr_pcur_get_page(&pcur);
     const rec_t *const current= btr_pcur_get_rec(&pcur);

@@ -376,8 +376,8 @@ void fil_deletion_t::log(const std::vector<fil_space_t*> &spaces) noexcept
       write_delete(&mtr, spaces[i]);
     log_sys.latch.wr_lock(LOG_LATCH_CALL);
     lsn= mtr.commit_files();
-    /* After the record, and before a checkpoint that would write a FILE_MODIFY
-    record, which only makes sense for a file that exists */
+    /* Do this after the record is written, and before a checkpoint: that would write a
+    FILE_MODIFY record, which only makes sense for a file that exists. */
     for (size_t j= from; j < to; j++)
       forget_changes(spaces[j]);
     log_sys.latch.wr_unlock();
@@ -418,7 +418,7 @@ void fil_deletion_t::unlink(fil_space_t *space) noexcept
 {
   const char *name= space->chain.start->name;
   os_file_delete(innodb_data_file_key, name);
-  /* After the file: without the link, recovery would not find the file */
+  /* Delete the link after the file: without it, recovery would not find the file */
   if (FSP_FLAGS_HAS_DATA_DIR(space->flags))
     RemoteDatafile::delete_link_file(space->name());
   if (char *cfg_name= fil_make_filepath(name, fil_space_t::name_type{}, CFG,

@@ -88,9 +88,9 @@ public:
   /** @return whether the file of a dropped table has not been deleted yet.
   The caller has executed see_commits() after the transaction was committed. */
   static bool is_pending(table_id_t id) noexcept;
-  /** Before purge removes a record of a dropped table from the dictionary, delete the file, or
-  wait for the thread that is doing so. The caller holds no latch, and has held dict_sys.latch
-  after the transaction was committed.
+  /** Delete the file of a dropped table, or wait for the thread that is doing so. Purge
+  calls this before it removes a record of the table from the dictionary. The caller holds no
+  latch, and has held dict_sys.latch after the transaction was committed.
   @param id  table identifier */
   static void before_purge(table_id_t id) noexcept;
 
