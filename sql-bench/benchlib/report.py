@@ -302,8 +302,9 @@ def section(data, scenario, again=None, series=FIRST_SERIES, image=()):
         result += ["", *headed("Limits", data["caveat"])]
     taken = min((len(cell["values"][variant]) for cell in complete(data)
                  for variant in VARIANTS), default=0)
-    facts = [f"`{command(data, scenario, series)}` repeats it, after: "
-             f"{data['source']}. Measured {data['date']} on {machine['cpus']} CPUs "
+    facts = [f"Repeat it with `{command(data, scenario, series)}`. The question "
+             f"comes from: {data['source']}. "
+             f"Measured {data['date']} on {machine['cpus']} CPUs "
              f"({machine['cpu']}), {machine['memory_GiB']} GiB, Linux "
              f"{machine['kernel']}"]
     facts += [f"{name} {version}" for name, version
@@ -341,9 +342,8 @@ def outcome(data):
                 f"How many times better than stock: {spread}.")
     gain, loss = (sum(verdict == wanted for *_, verdict in found)
                   for wanted in ("gain", "loss"))
-    return (f"Of {len(found)} cells {gain} are better than stock, {loss} worse, "
-            f"and {len(found) - gain - loss} cannot be told from it. How many "
-            f"times better: {spread}.")
+    return (f"Better than stock: {gain} of {len(found)} cells; worse: {loss}. The "
+            f"others cannot be told from it. How many times better: {spread}.")
 
 
 def is_rate(data, cell):
