@@ -205,13 +205,14 @@ survey_patches()
     *) return 0 ;;
   esac
   run_job cmake --build "$trees/cmake" --target source-stock ||
-    fail "there is no source; see above"
+    fail "MariaDB's source could not be fetched; see above"
   tested=$(sed -n 's/^set(BASE_PINNED \(.*\))$/\1/p' \
            "$top/cmake/base-$base.cmake")
   [ "$(cat "$trees/stock/version")" != "$tested" ] || return 0
   python3 -B "$top/BUILD/lib/overlay.py" survey --top "$top" \
           --stock "$trees/stock" --patched "$trees/patched" ||
-    fail "see above, and docs/DEVELOPING.md, A new MariaDB release"
+    fail "the files named above do not fit this release of MariaDB; see" \
+         "docs/DEVELOPING.md, A new MariaDB release"
 }
 
 # want_engines_as_plugins: let the next make_targets configure the patched release

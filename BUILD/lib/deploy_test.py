@@ -641,7 +641,9 @@ class Test(Outcome):
         self.remember()
         self.files = self.digests()
         if not any(path.endswith("mariadb.service") for path in self.files):
-            raise TestError("Debian's unit is not where it was expected")
+            raise TestError("Debian's package has installed no "
+                            "mariadb.service in any of "
+                            + ", ".join(UNCHANGED))
         self.verify("Debian's server", self.stock, core)
 
     def run(self):

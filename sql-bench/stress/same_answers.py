@@ -54,7 +54,9 @@ class Script:
                            .split("END|") if part.strip()]
         self.queries = between(text, "<<'SQL';\n", "\nSQL\n").rstrip(";").split(";\n")
         if len(self.objects) < 20 or len(self.procedures) != 2:
-            raise SystemExit(f"{SOURCE} has changed; this program does not read it")
+            raise SystemExit(f"{SOURCE} is not laid out as this program reads it: "
+                             f"{len(self.objects)} objects (at least 20 expected), "
+                             f"{len(self.procedures)} procedures (2 expected)")
 
 
 def ask(session, statement):

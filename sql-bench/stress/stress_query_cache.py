@@ -425,7 +425,7 @@ def main():
                         help="without the disturbing session")
     args = parser.parse_args()
     if not 2 <= args.connections <= 2 * ROWS:
-        parser.error("--connections: from 2 to %d" % (2 * ROWS))
+        parser.error("--connections must be from 2 to %d" % (2 * ROWS))
 
     problems = []
     result = {"program": "stress_query_cache", "seed": args.seed,
