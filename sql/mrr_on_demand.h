@@ -6,17 +6,22 @@
   @file
   A handler allocates its DsMrr_impl only while it runs a multi-range read.
 
-  A DsMrr_impl has 664 bytes of buffer pointers and readers for a scan of
-  several ranges. A handler needs them only during such a scan, that is, hardly
+  A DsMrr_impl has 664 bytes of buffer pointers and readers for a scan that sorts
+  keys or rows. A handler needs them only during such a scan, that is, hardly
   ever. So it has a DsMrr_on_demand instead, which creates the DsMrr_impl in
   dsmrr_init() and deletes it in dsmrr_close().
+
+  Nearly all scans read one range after another, as they come. These need no
+  DsMrr_impl. For them, dsmrr_init() and dsmrr_next() do what DsMrr_impl does with
+  its Mrr_simple_index_reader.
 */
 
 #include "handler.h"
 
 class DsMrr_on_demand
 {
-  DsMrr_impl *scan= nullptr;    /* From dsmrr_init() to dsmrr_close() */
+  /* From dsmrr_init() to dsmrr_close(). NULL: one range after another */
+  DsMrr_impl *scan= nullptr;
   bool busy= false;             /* A function of 'scan' is on the stack */
   handler *file= nullptr;
   TABLE *table= nullptr;
@@ -37,6 +42,15 @@ public:
                  void *seq_init_param, uint n_ranges, uint mode,
                  HANDLER_BUFFER *buf)
   {
+    file= file_arg;
+    /* After a scan that no one has closed, the handler may be in another state */
+    if (likely(!scan && (mode & (HA_MRR_USE_DEFAULT_IMPL | HA_MRR_SORTED)) &&
+               file->inited == handler::INDEX))
+    {
+      HANDLER_BUFFER no_buffer= { NULL, NULL, NULL };
+      return file->handler::multi_range_read_init(seq_funcs, seq_init_param,
+                                                  n_ranges, mode, &no_buffer);
+    }
     DBUG_EXECUTE_IF("mrr_out_of_memory", return HA_ERR_OUT_OF_MEM;);
     /* A scan that no one has closed keeps its object */
     if (!scan && !(scan= new (std::nothrow) DsMrr_impl))
@@ -51,8 +65,21 @@ public:
 
   int dsmrr_next(range_id_t *range_info)
   {
+    int res;
+    if (likely(!scan))
+    {
+      while (!(res= file->handler::multi_range_read_next(range_info)) &&
+             file->mrr_funcs.skip_index_tuple &&
+             file->mrr_funcs.skip_index_tuple(file->mrr_iter,
+                                              file->mrr_cur_range.ptr))
+      {}
+      if (unlikely(res) && res != HA_ERR_END_OF_FILE &&
+          res != HA_ERR_KEY_NOT_FOUND)
+        file->print_error(res, MYF(0));
+      return res;
+    }
     busy= true;
-    int res= scan->dsmrr_next(range_info);
+    res= scan->dsmrr_next(range_info);
     busy= false;
     return res;
   }
