@@ -167,7 +167,7 @@ static size_t evict_bytes(THD *thd, const Limit &limit, size_t bytes)
   size_t freed= 0;
   Table_list list;
   /* A few at a time: a thread that flushes one of them waits for all. */
-  while (freed < bytes && tc.evict(thd, limit, 4, &list))
+  while (freed < bytes && tc.evict(thd, limit, 4, false, &list))
   {
     while (TABLE *table= list.pop_front())
       freed+= close_evicted(thd, table);
@@ -180,7 +180,7 @@ static size_t evict_bytes(THD *thd, const Limit &limit, size_t bytes)
 
 struct Bytes_limit
 {
-  bool allows(ulong) const { return !tc_memory.excess(); }
+  ulong excess(ulong) const { return tc_memory.excess() != 0; }
 };
 
 
@@ -250,7 +250,7 @@ void tc_trim()
 {
   THD *thd= current_thd;
   Table_list list;
-  while (tc.evict(thd, tc_limit, 32, &list))
+  while (tc.evict(thd, tc_limit, 32, true, &list))
   {
     while (TABLE *table= list.pop_front())
     {

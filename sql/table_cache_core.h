@@ -32,7 +32,7 @@
   "first", "ahead", and "queue", which is sorted by key (table_cache_order.h).
   The key is the time of the object's last release before it was linked, or of
   add(). A hit changes the object's stamp, not its key, and a used object may be
-  linked, too. take_victim() puts both right when it meets the object.
+  linked, too. take_victims() puts both right when it meets the object.
 
   A thread closes an object after the object has left the count, the order and
   its slot. It holds no lock then.
@@ -66,8 +66,8 @@
     A::cpu()                   see Table_cache_machine
     A::before_lock(User*)      acquire() is about to lock a slot
 
-  A limit has allows(count): may the cache keep so many objects? The answer may
-  change at any moment. A stamp is a number: the time of a release, which grows
+  A limit has excess(count): how many of so many objects are too many, at least?
+  The answer may change at any moment. A stamp is a number: the time of a release, which grows
   with time, or OLDEST or EVICT_FIRST.
 */
 
@@ -95,8 +95,8 @@ private:
   static constexpr uint PURGE_AT_ONCE= 64;
   /** Values of Table_cache_state::linked. LINKED: in "ahead" or the queue. */
   static constexpr uchar LINKED= 1, LINKED_FIRST= 2;
-  /** How a search for a victim ends: see take_victim(). */
-  enum Found { VICTIM, NONE, MORE, BUSY };
+  /** How a search for victims ends: see take_victims(). */
+  enum Found { ENDED, MORE, BUSY };
 
   /** Read by everybody, written by init(). */
   uint n_shards;
@@ -287,21 +287,22 @@ private:
   {
     unlink(object);
     DBUG_ASSERT(count && A::share(object)->objects);
-    count--;
-    A::share(object)->objects--;
+    Slot::add(count, -1);
+    Slot::add(A::share(object)->objects, -1);
     A::uncounted(object);
   }
 
   /**
-    Find the object to evict, and take it for this user. The thread meets linked
-    objects in the turn of the lists, and in the queue in the order of keys:
+    Evict the objects that were released longest ago, while the limit is exceeded.
+    The thread meets linked objects in the turn of the lists, and in the queue in
+    the order of keys:
 
     1. A used object leaves the order. Its next release() links it again.
     2. An object that may have been released later than others is linked again,
        with its stamp as the new key. So it moves back in the queue, or to a
        lower level of it.
-    3. Otherwise no free object of the server was released earlier: this one is
-       the victim.
+    3. Otherwise no free object of the server was released earlier, except for
+       some that this thread evicts in any case: this one is a victim.
 
     Case 1 happens at most once for each release, and case 2 once for each
     release and a few times for each object that is evicted. So the number of
@@ -318,66 +319,69 @@ private:
     this thread holds order_mutex. Then they are the first ones that the next
     search meets.
 
-    @param[out]    victim  the object; stays linked until uncount()
-    @param[in,out] steps   this adds how many objects it has met
-    @retval VICTIM  there is a victim
-    @retval NONE    no linked object is left: all objects were used when a thread
-                    met them
-    @retval MORE    this has met ENOUGH objects, and none of them is free by now
-                    that it could take; at least one was used
-    @retval BUSY    this has met an object whose slot was locked, and then no
-                    victim
+    @param most      evict at most so many
+    @param all       the caller goes on until the limit is not exceeded
+    @param[out] out  gets the victims
+    @retval ENDED  there is a victim, or the limit is not exceeded, or no linked
+                   object is left: all objects were used when a thread met them
+    @retval MORE   this has met ENOUGH objects, and none of them is free by now
+                   that it could take; at least one was used
+    @retval BUSY   this has met an object whose slot was locked, and no victim
   */
-  Found take_victim(User *user, Object **victim, uint *steps)
+  template <class Limit>
+  Found take_victims(const Limit &limit, User *user, uint most, bool all,
+                     Free_list *out)
   {
     /* The free object met so far that was released longest ago. Linked. */
     Object *oldest= NULL;
     ulonglong oldest_stamp= 0;
     Order_list busy;
-    Found found= BUSY;
+    Found found= ENDED;
+    ulong excess;
     mysql_mutex_assert_owner(&order_mutex);
-    for (uint met= 0; found == BUSY; met++, ++*steps)
+    for (uint met= 0; most && unlikely(excess= limit.excess(count)); met++)
     {
       const bool enough= met >= ENOUGH;
       Object *object= enough ? oldest : first.front();
       if (likely(!object && !enough) && likely(!(object= ahead.front())))
         object= queue.next();
-      if (!object)
+      if (unlikely(!object || (enough && !out->is_empty())))
       {
-        if (busy.is_empty())
-          found= enough ? MORE : NONE;
+        if (out->is_empty())
+          found= enough ? MORE : busy.is_empty() ? ENDED : BUSY;
         break;
       }
-      Slot *slot= trylock_slot_of(object);
-      const bool free= slot && A::state(object).free;
-      const ulonglong stamp= free ? A::stamp(object) : 0;
       if (object == oldest)
         oldest= NULL;
+      Slot *slot= trylock_slot_of(object);
       if (unlikely(!slot))
       {
         remove_from_list(object);
         busy.push_front(object);
         continue;
       }
+      const bool free= A::state(object).free;
+      const ulonglong stamp= free ? A::stamp(object) : 0;
       if (free && (enough || stamp <= EVICT_FIRST ||
-                   queue.is_least(object, stamp)))
+                   queue.is_least(stamp, all ? excess : 1)))
       {
         take(object, slot, user, false);
-        *victim= object;
-        found= VICTIM;
+        slot->lock.unlock();
+        uncount(object);
+        Slot::add(evicted, 1);
+        out->push_front(object);
+        most--;
+        continue;
       }
-      else
-      {
-        unlink(object);
-        if (free)
-          link(object, stamp);
-        if (free && (!oldest || stamp < oldest_stamp))
-        {
-          oldest= object;
-          oldest_stamp= stamp;
-        }
-      }
+      unlink(object);
+      if (free)
+        link(object, stamp);
       slot->lock.unlock();
+      if (free && (!oldest || stamp < oldest_stamp))
+      {
+        oldest= object;
+        oldest_stamp= stamp;
+      }
     }
     while (Object *object= busy.pop_front())
       if (A::state(object).linked == LINKED_FIRST)
@@ -415,43 +419,24 @@ private:
     1. Let U be the number of used objects that are not linked, and E the number
        by which the count exceeds the limit. Nothing makes E greater than U:
     2. An add() that evicts none adds 1 to E. If it returns because of MORE, it
-       has added at least 1 to U. If because of NONE, all objects are in U.
+       has added at least 1 to U. Otherwise all objects are in U.
     3. An object leaves U only by release_slowly() or forget(). Either it is
        closed or another one is evicted, so E becomes less by 1, too; or the
        search ends as in 2.
     4. When no object is used, U is 0.
 
-    @param most      how many at most
-    @param[out] out  the objects, the last one first. The caller is their user
-                     now, and closes them
-    @retval MORE     the search has met too many used objects, and found no victim
+    For the parameters see take_victims(). The last victim is the first in the list.
+    The caller is their user now, and closes them.
   */
   template <class Limit>
-  Found evict_over(const Limit &limit, User *user, uint most, Free_list *out)
+  Found evict_over(const Limit &limit, User *user, uint most, bool all,
+                   Free_list *out)
   {
-    Found found= NONE;
-    uint steps= 0, tries= 0;
-    mysql_mutex_assert_owner(&order_mutex);
-    while (most && steps < ENOUGH && unlikely(!limit.allows(count)))
-    {
-      Object *victim;
-      found= take_victim(user, &victim, &steps);
-      if (unlikely(found == BUSY))
-      {
-        /* Others may wait until these are closed */
-        if (!out->is_empty())
-          break;
-        let_others_run(tries++);
-        steps= 0;
-        continue;
-      }
-      if (unlikely(found != VICTIM))
-        break;
-      uncount(victim);
-      evicted++;
-      out->push_front(victim);
-      most--;
-    }
+    Found found;
+    DBUG_ASSERT(out->is_empty());
+    for (uint tries= 0;
+         (found= take_victims(limit, user, most, all, out)) == BUSY; tries++)
+      let_others_run(tries);
     return found;
   }
 
@@ -493,7 +478,7 @@ private:
       link(object, stamp);
       put(object, slot, stamp);
       slot->lock.unlock();
-      evict_over(limit, user, 1, &to_close);
+      evict_over(limit, user, 1, false, &to_close);
     }
     mysql_mutex_unlock(&order_mutex);
     return to_close.pop_front();
@@ -557,12 +542,12 @@ public:
     Free_list victims;
     state.free= false;
     mysql_mutex_lock(&order_mutex);
-    *room= limit.allows(count + 1);
-    count++;
-    share->objects++;
+    *room= !limit.excess(count + 1);
+    Slot::add(count, 1);
+    Slot::add(share->objects, 1);
     state.place.store((uchar) own_place(share), std::memory_order_relaxed);
     link(object, now);
-    evict_over(limit, A::user(object), 1, &victims);
+    evict_over(limit, A::user(object), 1, false, &victims);
     const bool needs_slots= share->objects > 1 && unlikely(!share->slots);
     mysql_mutex_unlock(&order_mutex);
     if (unlikely(needs_slots))
@@ -665,19 +650,22 @@ public:
 
     @param most      how many at most. The function takes fewer if it would
                      hold the mutex for too long
+    @param all       the caller calls this until it returns false, so that the
+                     order among those that it evicts does not matter
     @param[out] out  the objects, the last one first. The caller is their user
                      now, and closes them
     @return has it evicted any? No, if the limit is not exceeded, or no object
             is free
   */
   template <class Limit>
-  bool evict(User *user, const Limit &limit, uint most, Free_list *out)
+  bool evict(User *user, const Limit &limit, uint most, bool all,
+             Free_list *out)
   {
     Found found;
     do
     {
       mysql_mutex_lock(&order_mutex);
-      found= evict_over(limit, user, most, out);
+      found= evict_over(limit, user, most, all, out);
       mysql_mutex_unlock(&order_mutex);
     } while (found == MORE && out->is_empty());
     return !out->is_empty();

@@ -33,7 +33,8 @@
   key.
 
   If the list has one object only, that object has the least key, and need not be
-  inserted again.
+  inserted again. Nor need the objects of a list that has no more of them than
+  the caller is about to remove for good: they have the least keys.
 
   The lists have no order within themselves. Objects whose keys are equal leave
   the queue in any order.
@@ -51,16 +52,19 @@ template <class Object, class Links> class Table_cache_order
   static constexpr uint BITS= 6, DIGITS= 1 << BITS, LEVELS= 64 / BITS + 1;
 
   List lists[LEVELS][DIGITS];
+  /** So many objects were inserted since the list was empty. */
+  uint32 lengths[LEVELS][DIGITS];
   /** A bit for each list of a level. Clear: the list is empty. */
   ulonglong filled[LEVELS];
   ulonglong least;
   /** next() takes objects from this level; see current(). */
   uint level;
   /**
-    The object that next() has found alone in its list, with nothing in the
-    levels below. NULL if something was inserted since.
+    At most so many objects are in the current() list and in the levels below,
+    except for the one that next() has returned. A huge number: not known. It
+    has no meaning in level 0, where all keys of a list are equal.
   */
-  Object *alone;
+  uint32 left;
 
   static uint digit(ulonglong key, uint at)
   { return (uint) (key >> at * BITS) % DIGITS; }
@@ -68,7 +72,7 @@ template <class Object, class Links> class Table_cache_order
   List &current() { return lists[level][digit(least, level)]; }
 
 public:
-  Table_cache_order(): filled(), least(0), level(0), alone(NULL) {}
+  Table_cache_order(): lengths(), filled(), least(0), level(0), left(0) {}
 
   /** Insert an object. A key below "least" counts as "least". O(1) */
   void insert(Object *object, ulonglong key)
@@ -80,8 +84,10 @@ public:
     for (ulonglong rest= key ^ least; rest >>= BITS; )
       at++;
     lists[at][digit(key, at)].push_front(object);
+    lengths[at][digit(key, at)]++;
     filled[at]|= 1ULL << digit(key, at);
-    alone= NULL;
+    if (at < level)
+      left= ~0U;
   }
 
   /**
@@ -93,14 +99,15 @@ public:
   /**
     Find the object with the least key, as the keys were at insert().
 
-    @return an object that is still in the queue; the caller removes it, and may
-            insert it again. NULL if the queue is empty
+    @return an object that is still in the queue; the caller has to remove it, and
+            may insert it again. NULL if the queue is empty
   */
   Object *next()
   {
     while (current().is_empty())
     {
       filled[level]&= ~(1ULL << digit(least, level));
+      lengths[level][digit(least, level)]= 0;
       for (level= 0; !filled[level]; level++)
       {
         if (level == LEVELS - 1)
@@ -112,23 +119,26 @@ public:
       /* The first digit that has a list; lower digits become 0. */
       least= (least >> level * BITS >> BITS << BITS |
               my_find_first_bit(filled[level])) << level * BITS;
-      alone= current().front();
-      if (alone && *Links::next_ptr(alone))
-        alone= NULL;
+      Object *front= current().front();
+      left= front && !*Links::next_ptr(front) ? 1 :
+            lengths[level][digit(least, level)];
     }
+    left--;
     return current().front();
   }
 
   /**
-    Has no other object in the queue a key that is less than this one?
+    Is this key one of the n least ones?
 
-    @param object  the one that has the key now; it may have had another one when
-                   it was inserted
+    @param key  of an object that next() has returned, or of one that was not in
+                the queue: the key that it has now
+    @param n    if it is not 1, the caller goes on until it has removed n objects
+                for good. Then any of the n objects with the least keys may be the
+                first
   */
-  bool is_least(const Object *object, ulonglong key) const
+  bool is_least(ulonglong key, ulong n) const
   {
-    return key <= least ||
-      (object == alone && !((key ^ least) >> level * BITS));
+    return key <= least || (left < n && !((key ^ least) >> level * BITS));
   }
 
   /** Call f(object) for each object, which must stay. For debugging. */

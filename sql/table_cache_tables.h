@@ -135,12 +135,12 @@ struct Table_cache_instance: public Table_cache_machine
 
 struct Table_cache_limit
 {
-  bool allows(ulong count) const
+  ulong excess(ulong count) const
   {
     static_assert(sizeof(std::atomic<ulong>) == sizeof(tc_size), "");
-    return count <= reinterpret_cast<const std::atomic<ulong>*>(&tc_size)->
-             load(std::memory_order_relaxed) &&
-           tc_memory.allows_tables();
+    const ulong size= reinterpret_cast<const std::atomic<ulong>*>(&tc_size)->
+                        load(std::memory_order_relaxed);
+    return unlikely(count > size) ? count - size : !tc_memory.allows_tables();
   }
 };
 

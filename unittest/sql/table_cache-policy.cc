@@ -73,7 +73,7 @@ struct Core_cache
   {
     limit= 0;
     Core::Free_list list;
-    while (core.evict(&user, limit, 1, &list))
+    while (core.evict(&user, limit, 1, false, &list))
       delete list.pop_front();
     core.destroy();
   }

@@ -133,24 +133,34 @@ struct Fixture
   Test_object *evict()
   {
     Core::Free_list list;
-    core.evict(&user, limit, 1, &list);
+    core.evict(&user, limit, 1, false, &list);
     return list.pop_front();
   }
 
-  /** Evict down to the limit, like a thread that lowers it; return how many. */
-  uint trim()
+  /**
+    Evict down to the limit, like a thread that lowers it, so many at a time.
+
+    @return the objects, to be closed
+  */
+  std::set<Test_object*> evict_all(uint most)
   {
-    uint n= 0;
+    std::set<Test_object*> victims;
     Core::Free_list list;
-    while (core.evict(&user, limit, 3, &list))
+    while (core.evict(&user, limit, most, true, &list))
     {
       while (Test_object *object= list.pop_front())
-      {
-        close(object);
-        n++;
-      }
+        victims.insert(object);
     }
-    return n;
+    return victims;
+  }
+
+  /** The same, and close them; return how many. */
+  uint trim()
+  {
+    const std::set<Test_object*> victims= evict_all(3);
+    for (Test_object *object : victims)
+      close(object);
+    return (uint) victims.size();
   }
 
   /** The user forgets the stamp, like a statement that uses a TABLE. */
@@ -750,6 +760,39 @@ static void those_used_while_others_were_evicted_are_evicted_in_turn()
 }
 
 
+static void a_thread_that_lowers_the_limit_meets_each_victim_once()
+{
+  const uint n= 4000;
+  Fixture f(4, n, n);
+  Random random(1);
+  std::vector<Test_object*> objects;
+  for (uint i= 0; i < n; i++)
+  {
+    f.release(f.open(i));
+    test_clock+= random(100);                   /* Some tenths of a second in all */
+  }
+  /* The later half is used again, one after another. */
+  for (uint i= n / 2; i < n; i++)
+  {
+    Test_object *object= f.acquire(n + n / 2 - 1 - i);
+    f.release(object);
+    objects.push_back(object);
+    test_clock+= random(100);
+  }
+  f.limit= n / 4;
+  std::set<Test_object*> victims;
+  const ulonglong locks= f.locks([&]() { victims= f.evict_all(32); });
+  bool right= victims.size() == n - n / 4 && !f.check();
+  for (uint i= 0; i < n / 2; i++)
+    right&= victims.count(objects[i]) == (i < n / 4);
+  ok(right, "a thread that lowers the limit evicts those released longest ago");
+  ok(locks < 2 * n, "and locks the slots of %.2f for each (at most 2.67)",
+     (double) locks / (double) victims.size());
+  for (Test_object *object : victims)
+    f.close(object);
+}
+
+
 static void cpus_are_dealt_out_to_all_shards()
 {
   uchar map[Core::MAX_CPUS];
@@ -1240,6 +1283,19 @@ static void random_operations(uint shards, uint shares, ulonglong operations)
       compare_victim(victim= f.evict());
     while (victim && !wrong);
   };
+  /* Like a thread that lowers the limit. */
+  auto compare_all= [&](uint most) {
+    std::set<Test_object*> victims= f.evict_all(most);
+    while (Test_object *object= model.evict())
+    {
+      if (!victims.erase(object))
+        wrong= "a thread that lowers the limit evicts others than in the model";
+      f.close(object);
+      done[7]++;
+    }
+    if (!victims.empty())
+      wrong= "a thread that lowers the limit evicts more than in the model";
+  };
   auto take_used= [&]() {
     uint n= random((uint) model.used.size());
     Model::Known *known= model.used[n];
@@ -1351,7 +1407,10 @@ static void random_operations(uint shards, uint shares, ulonglong operations)
       model.limit= f.limit= random(8) ? random(300) : random(10);
       model.weight_limit= f.limit.weight=
         random(2) ? ~(size_t) 0 : random(random(4) ? 40000 : 1000);
-      compare_victims();
+      if (random(2))
+        compare_all(1 + random(40));
+      else
+        compare_victims();
       done[5]++;
       scans= random(3) ? 20 : 1 + random(3);
     }
@@ -1593,6 +1652,7 @@ int main(int argc, char **argv)
   use_may_exceed_a_limit_of_weight();
   a_user_weighs_its_object_anew();
   those_used_while_others_were_evicted_are_evicted_in_turn();
+  a_thread_that_lowers_the_limit_meets_each_victim_once();
   cpus_are_dealt_out_to_all_shards();
   a_long_statement_releases_what_is_new();
   the_usual_pair_does_not_write_hints();

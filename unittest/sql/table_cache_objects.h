@@ -28,7 +28,8 @@ struct Test_limit
 
   Test_limit(ulong count_arg): count(count_arg), weight(~(size_t) 0) {}
   ulong operator=(ulong count_arg) { return count= count_arg; }
-  bool allows(ulong n) const { return n <= count && test_weight() <= weight; }
+  ulong excess(ulong n) const
+  { return n > count ? n - count : test_weight() > weight; }
 };
 
 struct Test_object
