@@ -26,6 +26,7 @@
 #include "partition_info.h"
 #include "table_roots.h"
 #include "default_rows.h"
+#include <atomic>
 
 
 /** Adds up what alloc_root() will take from a block. */
@@ -39,6 +40,8 @@ public:
   {
     sum+= (ALIGN_SIZE(length) + REDZONE_SIZE) * times;
   }
+  /** What alloc_root() has taken already, elsewhere. */
+  void add_block(size_t bytes) { sum+= bytes; }
   void reserve(MEM_ROOT *root) const;
 };
 
@@ -53,18 +56,20 @@ public:
 void Root_size::reserve(MEM_ROOT *root) const
 {
 #if !(defined(HAVE_valgrind) && defined(EXTRA_DEBUG))
-  const size_t size= sum + ALIGN_SIZE(sizeof(USED_MEM));
+  /* alloc_root() gives up a block that has less left than min_malloc */
+  const size_t left= sum + root->min_malloc;
+  const size_t size= left + ALIGN_SIZE(sizeof(USED_MEM));
   DBUG_ASSERT(!(root->flags & ROOT_FLAG_READ_ONLY));
   DBUG_EXECUTE_IF("table_roots_out_of_memory", return;);
   USED_MEM *block= (USED_MEM*) my_malloc(root->psi_key, size, MYF(0));
   if (!block)
     return;
   block->size= size;
-  block->left= sum;
+  block->left= left;
   block->next= root->free;
   root->free= block;
   root->first_block_usage= 0;
-  MEM_UNDEFINED((char*) block + (size - sum), sum);
+  MEM_UNDEFINED((char*) block + (size - left), left);
 #endif
 }
 
@@ -215,17 +220,82 @@ void reserve_share_root(TABLE_SHARE *share, const uchar *frm,
 
 
 /**
+  Bytes that the handler object of an engine takes of its TABLE's root, by the
+  number of the engine, times 2; the lowest bit is set if handler::ref holds the
+  primary key. 0: not known yet. Any thread reads and writes these.
+*/
+static std::atomic<uint32> handler_sizes[MAX_HA];
+
+/** The entry for a share's engine, NULL if there is more than one handler. */
+
+static std::atomic<uint32> *handler_size(const TABLE_SHARE *share)
+{
+  const uint slot= share->db_type()->slot;
+  return share->partition_info_str_len || share->sequence || slot >= MAX_HA ?
+         NULL : handler_sizes + slot;
+}
+
+
+/** Bytes that a root has given away. */
+
+static size_t used_bytes(const MEM_ROOT *root)
+{
+  size_t sum= 0;
+  for (const USED_MEM *list : { root->used, root->free })
+  {
+    for (; list; list= list->next)
+      sum+= list->size - list->left - ALIGN_SIZE(sizeof(USED_MEM));
+  }
+  return sum;
+}
+
+
+/**
   Reserve memory for the objects that open_table_from_share() makes.
 
-  @param table    the TABLE; it has its handler, which is not open yet
-  @param records  number of its record buffers
+  open_table_from_share() calls this before it creates anything. If the size of
+  the engine's handler object is not known yet, the function reserves nothing, and
+  is called again when the handler exists, but is not open, or when there will be
+  none. Then it notes the size of the handler.
+
+  @param table           the TABLE
+  @param alias_length    length of its alias: the root has no object, or only the
+                         alias and the handler
+  @param db_stat, prgflag  arguments of open_table_from_share()
+  @param before_handler  is this the first of these calls?
+
+  @return has it reserved any?
 */
 
-void reserve_table_root(TABLE *table, uint records)
+bool reserve_table_root(TABLE *table, size_t alias_length, uint db_stat,
+                        uint prgflag, bool before_handler)
 {
   const TABLE_SHARE *share= table->s;
+  std::atomic<uint32> *known= handler_size(share);
+  const size_t alias_bytes= ALIGN_SIZE(alias_length + 1) + REDZONE_SIZE;
+  uint records= (db_stat & HA_OPEN_KEYFILE) || (prgflag & DELAYED_OPEN);
+  bool key_in_ref= false;
   Root_size size;
 
+  if (before_handler)
+  {
+    const uint32 handler= known ? known->load(std::memory_order_relaxed) : 0;
+    if (!handler)
+      return false;
+    key_in_ref= handler & 1;
+    size.add_block(handler / 2 + alias_bytes);
+  }
+  else if (table->file)
+  {
+    key_in_ref= table->file->ha_table_flags() &
+                HA_PRIMARY_KEY_REQUIRED_FOR_POSITION;
+    if (known)
+      known->store((uint32) (used_bytes(&table->mem_root) - alias_bytes) * 2 +
+                   key_in_ref, std::memory_order_relaxed);
+  }
+
+  if (prgflag & (READ_ALL | EXTRA_RECORD))
+    records+= share->versioned || share->period.name ? 2 : 1;
   size.add(share->rec_buff_length * records);
   size.add((share->fields + 1) * sizeof(Field*));
   size.add(share->keys * (sizeof(TABLE::OPT_RANGE) + sizeof(key_part_map)));
@@ -251,8 +321,7 @@ void reserve_table_root(TABLE *table, uint records)
   /* open_table_from_share() allocates seven bitmaps in one piece */
   size.add(share->column_bitmap_size * 7);
   /* handler::ref and dup_ref hold the primary key if that locates a row. */
-  if (table->file && share->primary_key < MAX_KEY &&
-      (table->file->ha_table_flags() & HA_PRIMARY_KEY_REQUIRED_FOR_POSITION))
+  if (key_in_ref && share->primary_key < MAX_KEY)
     size.add(2 * ALIGN_SIZE(share->key_info[share->primary_key].key_length));
   else
     size.add(2 * ALIGN_SIZE(sizeof(my_off_t)));
@@ -262,4 +331,5 @@ void reserve_table_root(TABLE *table, uint records)
       share->default_expressions || share->table_check_constraints ||
       share->partition_info_str_len || share->long_unique_table)
     grow_as_usual(&table->mem_root);
+  return true;
 }

@@ -20,7 +20,8 @@ struct TABLE_SHARE;
 
 void reserve_share_root(TABLE_SHARE *share, const uchar *frm,
                         const uchar *frm_end, const uchar *forminfo);
-void reserve_table_root(TABLE *table, uint records);
+bool reserve_table_root(TABLE *table, size_t alias_length, uint db_stat,
+                        uint prgflag, bool before_handler);
 
 
 /**
