@@ -759,11 +759,14 @@ void tdc_release_share(TABLE_SHARE *share)
     mysql_mutex_unlock(&element->LOCK_table_share);
     DBUG_VOID_RETURN;
   }
-  mysql_mutex_unlock(&element->LOCK_table_share);
-
-  /* This seems to be the last reference: take both locks, in their order. */
-  mysql_mutex_lock(&LOCK_unused_shares);
-  mysql_mutex_lock(&element->LOCK_table_share);
+  /* This is the last reference: take both locks. */
+  if (mysql_mutex_trylock(&LOCK_unused_shares))
+  {
+    /* In their order. Meanwhile another thread may get a reference. */
+    mysql_mutex_unlock(&element->LOCK_table_share);
+    mysql_mutex_lock(&LOCK_unused_shares);
+    mysql_mutex_lock(&element->LOCK_table_share);
+  }
   const bool over= tdc_records() > tdc_size;
   if (--element->ref_count)
     mysql_cond_broadcast(&element->COND_release);
