@@ -4,7 +4,7 @@
 
 /**
   @file
-  A handler allocates its DsMrr_impl only while it runs a multi-range read.
+  A handler allocates its DsMrr_impl only while it sorts keys or rows.
 
   A DsMrr_impl has 664 bytes of buffer pointers and readers for a scan that sorts
   keys or rows. A handler needs them only during such a scan, that is, hardly
@@ -20,7 +20,7 @@
 
 class DsMrr_on_demand
 {
-  /* From dsmrr_init() to dsmrr_close(). NULL: one range after another */
+  /* From dsmrr_init() to dsmrr_close(), if there may be something to sort */
   DsMrr_impl *scan= nullptr;
   bool busy= false;             /* A function of 'scan' is on the stack */
   handler *file= nullptr;
