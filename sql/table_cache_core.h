@@ -67,8 +67,8 @@
     A::before_lock(User*)      acquire() is about to lock a slot
 
   A limit has excess(count): how many of so many objects are too many, at least?
-  The answer may change at any moment. A stamp is a number: the time of a release, which grows
-  with time, or OLDEST or EVICT_FIRST.
+  The answer may change at any moment. A stamp is a number: the time of a
+  release, which grows with time, or OLDEST or EVICT_FIRST.
 */
 
 template <class A> class Table_cache_core
@@ -292,6 +292,16 @@ private:
     A::uncounted(object);
   }
 
+  /** Make these linked objects, which are in no other list, the first ones. */
+  void put_back(Order_list *busy)
+  {
+    while (Object *object= busy->pop_front())
+      if (A::state(object).linked == LINKED_FIRST)
+        first.push_front(object);
+      else
+        ahead.push_front(object);
+  }
+
   /**
     Evict the objects that were released longest ago, while the limit is exceeded.
     The thread meets linked objects in the turn of the lists, and in the queue in
@@ -301,8 +311,10 @@ private:
     2. An object that may have been released later than others is linked again,
        with its stamp as the new key. So it moves back in the queue, or to a
        lower level of it.
-    3. Otherwise no free object of the server was released earlier, except for
-       some that this thread evicts in any case: this one is a victim.
+    3. Otherwise this one is a victim: no free object of the server was released
+       earlier, except for some that this thread will evict as well. (So it does,
+       unless another thread raises the limit or closes objects meanwhile. Then
+       an older object may stay.)
 
     Case 1 happens at most once for each release, and case 2 once for each
     release and a few times for each object that is evicted. So the number of
@@ -314,19 +326,20 @@ private:
     2. If all objects met so far were used, the search finds none. The release of
        each of these evicts one: see evict_over().
 
-    The objects of slots that are locked leave their lists until the search ends.
-    They stay linked, and no other thread sees that they are in no list, because
-    this thread holds order_mutex. Then they are the first ones that the next
-    search meets.
+    The objects of slots that are locked leave their lists until there is a victim,
+    or the search ends. They stay linked, and no other thread sees that they are
+    in no list, because this thread holds order_mutex. Then they are the first ones
+    that a thread meets.
 
     @param most      evict at most so many
-    @param all       the caller goes on until the limit is not exceeded
+    @param all       the caller goes on until the limit is not exceeded, so that the
+                     order among the victims does not matter
     @param[out] out  gets the victims
     @retval ENDED  there is a victim, or the limit is not exceeded, or no linked
                    object is left: all objects were used when a thread met them
-    @retval MORE   this has met ENOUGH objects, and none of them is free by now
-                   that it could take; at least one was used
     @retval BUSY   this has met an object whose slot was locked, and no victim
+    @retval MORE   this has met ENOUGH objects, and none of them is free by now;
+                   at least one was used
   */
   template <class Limit>
   Found take_victims(const Limit &limit, User *user, uint most, bool all,
@@ -348,7 +361,7 @@ private:
       if (unlikely(!object || (enough && !out->is_empty())))
       {
         if (out->is_empty())
-          found= enough ? MORE : busy.is_empty() ? ENDED : BUSY;
+          found= !busy.is_empty() ? BUSY : enough ? MORE : ENDED;
         break;
       }
       if (object == oldest)
@@ -371,6 +384,7 @@ private:
         Slot::add(evicted, 1);
         out->push_front(object);
         most--;
+        put_back(&busy);
         continue;
       }
       unlink(object);
@@ -383,11 +397,7 @@ private:
         oldest_stamp= stamp;
       }
     }
-    while (Object *object= busy.pop_front())
-      if (A::state(object).linked == LINKED_FIRST)
-        first.push_front(object);
-      else
-        ahead.push_front(object);
+    put_back(&busy);
     return found;
   }
 
@@ -650,8 +660,7 @@ public:
 
     @param most      how many at most. The function takes fewer if it would
                      hold the mutex for too long
-    @param all       the caller calls this until it returns false, so that the
-                     order among those that it evicts does not matter
+    @param all       the caller calls this until it returns false
     @param[out] out  the objects, the last one first. The caller is their user
                      now, and closes them
     @return has it evicted any? No, if the limit is not exceeded, or no object
@@ -667,7 +676,7 @@ public:
       mysql_mutex_lock(&order_mutex);
       found= evict_over(limit, user, most, all, out);
       mysql_mutex_unlock(&order_mutex);
-    } while (found == MORE && out->is_empty());
+    } while (found == MORE);
     return !out->is_empty();
   }
 

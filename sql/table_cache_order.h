@@ -32,9 +32,11 @@
   again while it waits skips the other steps: the caller inserts it with its new
   key.
 
-  If the list has one object only, that object has the least key, and need not be
-  inserted again. Nor need the objects of a list that has no more of them than
-  the caller is about to remove for good: they have the least keys.
+  The last object of the list need not be inserted again if its key is less than
+  those of the others: it has the least key. Usually it is, because lists are
+  last in, first out. A caller that is about to remove n objects for good need
+  not insert the last n again, as long as their keys are less than those of the
+  others that it has inserted.
 
   The lists have no order within themselves. Objects whose keys are equal leave
   the queue in any order.
@@ -52,7 +54,7 @@ template <class Object, class Links> class Table_cache_order
   static constexpr uint BITS= 6, DIGITS= 1 << BITS, LEVELS= 64 / BITS + 1;
 
   List lists[LEVELS][DIGITS];
-  /** So many objects were inserted since the list was empty. */
+  /** So many objects were inserted since next() found the list empty. */
   uint32 lengths[LEVELS][DIGITS];
   /** A bit for each list of a level. Clear: the list is empty. */
   ulonglong filled[LEVELS];
@@ -60,11 +62,13 @@ template <class Object, class Links> class Table_cache_order
   /** next() takes objects from this level; see current(). */
   uint level;
   /**
-    At most so many objects are in the current() list and in the levels below,
-    except for the one that next() has returned. A huge number: not known. It
-    has no meaning in level 0, where all keys of a list are equal.
+    At most so many objects are in the current() list, except for the one that
+    next() has returned. It has no meaning in level 0, where all keys of a list
+    are equal.
   */
   uint32 left;
+  /** No key in the levels below the current() list's is less than this. */
+  ulonglong below;
 
   static uint digit(ulonglong key, uint at)
   { return (uint) (key >> at * BITS) % DIGITS; }
@@ -72,7 +76,9 @@ template <class Object, class Links> class Table_cache_order
   List &current() { return lists[level][digit(least, level)]; }
 
 public:
-  Table_cache_order(): lengths(), filled(), least(0), level(0), left(0) {}
+  Table_cache_order():
+    lengths(), filled(), least(0), level(0), left(0), below(0)
+  {}
 
   /** Insert an object. A key below "least" counts as "least". O(1) */
   void insert(Object *object, ulonglong key)
@@ -84,10 +90,11 @@ public:
     for (ulonglong rest= key ^ least; rest >>= BITS; )
       at++;
     lists[at][digit(key, at)].push_front(object);
-    lengths[at][digit(key, at)]++;
+    uint32 &length= lengths[at][digit(key, at)];
+    length+= length != ~0U;
     filled[at]|= 1ULL << digit(key, at);
     if (at < level)
-      left= ~0U;
+      set_if_smaller(below, key);
   }
 
   /**
@@ -122,6 +129,7 @@ public:
       Object *front= current().front();
       left= front && !*Links::next_ptr(front) ? 1 :
             lengths[level][digit(least, level)];
+      below= ~0ULL;
     }
     left--;
     return current().front();
@@ -132,13 +140,14 @@ public:
 
     @param key  of an object that next() has returned, or of one that was not in
                 the queue: the key that it has now
-    @param n    if it is not 1, the caller goes on until it has removed n objects
-                for good. Then any of the n objects with the least keys may be the
-                first
+    @param n    if it is not 1, the caller means to go on until it has removed n
+                objects for good. Then any of the n objects with the least keys may
+                be the first
   */
   bool is_least(ulonglong key, ulong n) const
   {
-    return key <= least || (left < n && !((key ^ least) >> level * BITS));
+    return key <= least ||
+      (left < n && key < below && !((key ^ least) >> level * BITS));
   }
 
   /** Call f(object) for each object, which must stay. For debugging. */

@@ -138,7 +138,7 @@ template <class Object, class Links> struct Table_cache_slot
 
   Table_cache_slot(): elements(0), hits(0), last_release(0) {}
 
-  /** Add to a counter, with the lock: no atomic addition is needed. */
+  /** Add to a counter that has a lock: no atomic addition is needed. */
   template <class T> static void add(std::atomic<T> &counter, int n)
   {
     counter.store(counter.load(std::memory_order_relaxed) + n,

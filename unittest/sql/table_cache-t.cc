@@ -179,8 +179,8 @@ struct Fixture
     return acquire(0);
   }
 
-  /** Open an object. The caller closes the victim. */
-  Test_object *make(uint share, Test_object **victim, uint32 weight= 1)
+  /** Make an object, which the caller adds to the core. */
+  Test_object *new_object(uint share, uint32 weight= 1)
   {
     Test_object *object= new Test_object;
     object->share= shares[share];
@@ -189,12 +189,19 @@ struct Fixture
     object->weight= weight;
     object->stamp= 0;
     object->uses= 0;
-    bool room;
     mysql_mutex_lock(&shares[share]->mutex);
     shares[share]->refs++;
     mysql_mutex_unlock(&shares[share]->mutex);
     live++;
     test_weight()+= weight;
+    return object;
+  }
+
+  /** Open an object. The caller closes the victim. */
+  Test_object *make(uint share, Test_object **victim, uint32 weight= 1)
+  {
+    Test_object *object= new_object(share, weight);
+    bool room;
     *victim= core.add(object, test_clock++, limit, &room);
     return object;
   }
@@ -437,6 +444,81 @@ static void an_eviction_passes_by_a_busy_slot()
     f.close(victim);
   }
   ok(right, "those that it has passed by keep their places in the order");
+}
+
+
+/** This many objects may stay. Some calls lock all slots, or unlock them again. */
+struct Locking_limit
+{
+  Fixture *f;
+  ulong n;
+  /* Numbers of the calls, from 1 on. */
+  ulong lock_at, unlock_at;
+  mutable ulong calls;
+
+  Locking_limit(Fixture *f_arg, ulong n_arg, ulong lock, ulong unlock):
+    f(f_arg), n(n_arg), lock_at(lock), unlock_at(unlock), calls(0)
+  {}
+  template <class F> void each_slot(F what) const
+  {
+    for (Test_share *share : f->shares)
+      f->core.each_slot(share->part, what);
+  }
+  ulong excess(ulong count) const
+  {
+    calls++;
+    if (calls == lock_at)
+      each_slot([](Core::Slot &slot) { slot.lock.lock(); });
+    if (calls == unlock_at)
+      each_slot([](Core::Slot &slot) { slot.lock.unlock(); });
+    return count > n ? count - n : 0;
+  }
+};
+
+
+/**
+  The search has met enough objects, all of them free and used since they were
+  linked. Just then the slot of the oldest is busy.
+*/
+static void a_busy_slot_leaves_none_too_many()
+{
+  const uint n= 2000;
+  Fixture f(4, n + 1, n);
+  for (uint i= 0; i < n; i++)
+    f.release(f.open(i));
+  test_clock+= 1 << 20;
+  for (uint i= n; i--; )
+    f.release(f.acquire(i));
+  /* The first call asks if there is room. */
+  Locking_limit limit(&f, n, Core::ENOUGH + 2, Core::ENOUGH + 3);
+  Test_object *object= f.new_object(n);
+  bool room;
+  Test_object *victim= f.core.add(object, test_clock++, limit, &room);
+  ok(limit.calls > limit.unlock_at, "a search meets many objects, then a busy slot");
+  ok(victim && f.core.records() == n && !f.check(),
+     "it goes on, and leaves none too many");
+  if (victim)
+    f.close(victim);
+  f.release(object);
+}
+
+
+static void a_busy_slot_is_passed_by_for_one_victim_only()
+{
+  Fixture f(4, 4, 4);
+  Test_object *object[4];
+  for (uint i= 0; i < 4; i++)
+    f.release(object[i]= f.open(i));
+  Locking_limit limit(&f, 2, 0, 2);
+  Core::Free_list list;
+  f.shares[0]->part->home.lock.lock();
+  /* The second call comes after the first victim; it unlocks what is locked. */
+  f.core.evict(&f.user, limit, 2, true, &list);
+  Test_object *second= list.pop_front(), *first= list.pop_front();
+  ok(first == object[1] && second == object[0] && !f.check(),
+     "what was busy is the next victim");
+  f.close(first);
+  f.close(second);
 }
 
 
@@ -1642,6 +1724,8 @@ int main(int argc, char **argv)
   a_busy_slot_is_passed_by();
   a_busy_slot_is_waited_for_if_no_other_has_one();
   an_eviction_passes_by_a_busy_slot();
+  a_busy_slot_leaves_none_too_many();
+  a_busy_slot_is_passed_by_for_one_victim_only();
   who_waits_for_a_slot_holds_no_mutex();
   no_search_meets_all_objects_in_use();
   a_share_has_slots_from_its_second_object_on();
