@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/** @file include/mem0stock.h
+Allocate objects that live long side by side.
+
+InnoDB keeps a tablespace when it evicts the definition of its table, and it keeps the
+definition when FLUSH TABLES closes the table and frees what the server has of it: three
+quarters of the memory.  A thread that opens a table allocates all of it in turn.  If it
+took each object from the heap, nearly every page of the heap would have some of
+InnoDB's objects, which would keep the page from going back to the system.
+
+So a thread that needs an object allocates as many of that size as fill RUN bytes.
+They lie side by side, and the rest is in stock for the next ones.  The stock has a
+shelf for each multiple of STEP bytes.  Objects that do not live equally long have
+stocks of their own: fil_stock in fil0fil.cc, dict_stock in dict0heap.h. */
+
+#ifndef mem0stock_h
+#define mem0stock_h
+
+#include "univ.i"
+#include <mutex>
+
+class mem_stock_t
+{
+  /** Difference of the sizes of two shelves.  malloc() rounds up to 16. */
+  static constexpr size_t STEP= 32;
+  /** Objects that are larger have pages of their own anyway */
+  static constexpr size_t LARGEST= 4096;
+  /** What to allocate at a time, and the most that give() puts on a shelf */
+  static constexpr size_t RUN= 32768;
+
+  struct piece_t { piece_t *next; };
+  struct shelf_t
+  {
+    piece_t *first;
+    size_t bytes;
+  };
+
+  /** Protects the shelves.  A thread that holds it takes no other latch, and
+  allocates nothing. */
+  std::mutex mutex;
+  shelf_t shelves[LARGEST / STEP + 1]{};
+
+public:
+  static constexpr size_t rounded(size_t size)
+  { return (size + STEP - 1) / STEP * STEP; }
+
+  /** @return memory of at least so many bytes, which the caller may give to give() or
+  to ut_free(); the server ends if there is none */
+  void *get(size_t size) noexcept;
+
+  /** Put memory back on its shelf, or free it if that is full.
+  @param size  as in get() */
+  void give(void *memory, size_t size) noexcept;
+
+  /** Free what is in stock when InnoDB shuts down. */
+  void close() noexcept;
+};
+
+#endif /* mem0stock_h */

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/** @file mem/mem0stock.cc
+Allocate objects that live long side by side; see mem0stock.h */
+
+#include "mem0stock.h"
+#include "ut0new.h"
+
+/** @return like ut_malloc_nokey(), which needs the name of this file in ut0new.h */
+static void *allocate(size_t size) noexcept
+{
+#ifdef UNIV_PFS_MEMORY
+  void *memory= ut_allocator<byte>(mem_key_other)
+    .allocate(size, nullptr, INVALID_AUTOEVENT_IDX, false, false);
+#else
+  void *memory= ut_malloc_nokey(size);
+#endif
+  ut_a(memory);
+  return memory;
+}
+
+void *mem_stock_t::get(size_t size) noexcept
+{
+  size= rounded(size);
+  if (size > LARGEST)
+    return allocate(size);
+
+  shelf_t &shelf= shelves[size / STEP];
+  mutex.lock();
+  if (piece_t *piece= shelf.first)
+  {
+    shelf.first= piece->next;
+    shelf.bytes-= size;
+    mutex.unlock();
+    MEM_MAKE_ADDRESSABLE(piece, size);
+    MEM_UNDEFINED(piece, size);
+    return piece;
+  }
+  mutex.unlock();
+
+  /* Another thread may do the same meanwhile: then both fill the shelf */
+  piece_t *const piece= static_cast<piece_t*>(allocate(size)), *last= piece;
+  for (size_t n= RUN / size; --n; last= last->next)
+    last->next= static_cast<piece_t*>(allocate(size));
+  std::lock_guard<std::mutex> guard(mutex);
+  last->next= shelf.first;
+  shelf.first= piece->next;
+  shelf.bytes+= (RUN / size - 1) * size;
+  return piece;
+}
+
+void mem_stock_t::give(void *memory, size_t size) noexcept
+{
+  size= rounded(size);
+  if (size <= LARGEST)
+  {
+    shelf_t &shelf= shelves[size / STEP];
+    piece_t *piece= static_cast<piece_t*>(memory);
+    std::lock_guard<std::mutex> guard(mutex);
+    if (shelf.bytes + size <= RUN)
+    {
+      MEM_MAKE_ADDRESSABLE(piece, size);
+      piece->next= shelf.first;
+      shelf.first= piece;
+      shelf.bytes+= size;
+      MEM_NOACCESS(piece + 1, size - sizeof *piece);
+      return;
+    }
+  }
+  ut_free(memory);
+}
+
+void mem_stock_t::close() noexcept
+{
+  for (shelf_t &shelf : shelves)
+  {
+    while (piece_t *piece= shelf.first)
+    {
+      shelf.first= piece->next;
+      ut_free(piece);
+    }
+    shelf.bytes= 0;
+  }
+}
