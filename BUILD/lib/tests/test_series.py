@@ -45,6 +45,8 @@ OWNERS = (
      {"innodb-index-stubs"}),
     (r"mysql-test/suite/table_cache/[rt]/innodb_orphan_",
      {"innodb-orphan-file"}),
+    (r"mysql-test/suite/table_cache/[rt]/innodb_failed_create",
+     {"innodb-failed-create"}),
     (r"mysql-test/suite/table_cache/[rt]/innodb_drop_",
      {"innodb-drop-without-latch"}),
     (r"mysql-test/suite/table_cache/[rt]/ddl_log_", {"ddl-log-syncs"}),
@@ -107,7 +109,8 @@ ALONE = ("innodb-latch-wakeups", "s3-alter", "aria-checkpoint-no-memory",
          "mtr-open-files-limit", "innodb-no-descriptor",
          "innodb-checkpoint-lsn", "innodb-write-during-fsync",
          "innodb-index-stubs", "innodb-first-touch-descriptor",
-         "repair-use-frm-share", "innodb-orphan-file", "innodb-key-rotation")
+         "repair-use-frm-share", "innodb-orphan-file", "innodb-key-rotation",
+         "innodb-failed-create")
 
 
 def all_sources():
