@@ -1162,6 +1162,9 @@ class ReportTest(unittest.TestCase):
                 report.write(work / "none", work, {"s": Fake()})
                 self.assertTrue(second.exists())
                 report.write(work, work, {"s": Fake()})
+                self.assertTrue(second.exists())
+                (work / "s.json").write_text(json.dumps(data(remarks=["new"])))
+                report.write(work, work, {"s": Fake()})
                 self.assertFalse(second.exists())
 
     def test_raw_data_is_kept_whole(self):

@@ -519,7 +519,9 @@ def write(output, docs, scenarios, second=None, series=FIRST_SERIES,
     own = results / series
     own.mkdir(parents=True, exist_ok=True)
     for name in scenarios:
-        if keep(output, own, name):
+        kept = own / f"{name}.json"
+        before = kept.read_text() if kept.exists() else None
+        if keep(output, own, name) and kept.read_text() != before:
             # It was compared with the first run that has been replaced
             (own / f"{name}.second.json").unlink(missing_ok=True)
         if second:
