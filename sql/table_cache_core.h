@@ -337,9 +337,9 @@ private:
     @param[out] out  gets the victims
     @retval ENDED  there is a victim, or the limit is not exceeded, or no linked
                    object is left: all objects were used when a thread met them
-    @retval BUSY   this has met an object whose slot was locked, and no victim
-    @retval MORE   this has met ENOUGH objects, and none of them is free by now;
-                   at least one was used
+    @retval BUSY   no victim: the slot of an object was locked, or another thread
+                   has acquired the one that this had chosen after ENOUGH steps
+    @retval MORE   this has met ENOUGH objects, and all of them were used
   */
   template <class Limit>
   Found take_victims(const Limit &limit, User *user, uint most, bool all,
@@ -349,6 +349,7 @@ private:
     Object *oldest= NULL;
     ulonglong oldest_stamp= 0;
     Order_list busy;
+    bool lost= false;
     Found found= ENDED;
     ulong excess;
     mysql_mutex_assert_owner(&order_mutex);
@@ -361,7 +362,7 @@ private:
       if (unlikely(!object || (enough && !out->is_empty())))
       {
         if (out->is_empty())
-          found= !busy.is_empty() ? BUSY : enough ? MORE : ENDED;
+          found= !busy.is_empty() || lost ? BUSY : enough ? MORE : ENDED;
         break;
       }
       if (object == oldest)
@@ -387,6 +388,7 @@ private:
         put_back(&busy);
         continue;
       }
+      lost|= enough;
       unlink(object);
       if (free)
         link(object, stamp);

@@ -503,6 +503,64 @@ static void a_busy_slot_leaves_none_too_many()
 }
 
 
+/** This many objects may stay. One call acquires an object, as another thread may. */
+struct Acquiring_limit
+{
+  Fixture *f;
+  ulong n;
+  /* Number of the call, from 1 on, and of the share. */
+  ulong acquire_at;
+  uint share;
+  mutable ulong calls;
+  mutable Test_object *acquired;
+
+  ulong excess(ulong count) const
+  {
+    if (++calls == acquire_at)
+      acquired= f->acquire(share);
+    return count > n ? count - n : 0;
+  }
+};
+
+
+/**
+  The search has met enough objects, as above. Just then another thread acquires
+  the one that it has chosen.
+*/
+static void an_acquired_choice_leaves_none_too_many()
+{
+  const uint n= 2000;
+  const ulonglong begin= test_clock;
+  uint chosen= n;
+  /* The first turn shows which one the search chooses. */
+  for (ulong acquire_at : { 0UL, Core::ENOUGH + 2UL })
+  {
+    Fixture f(4, n + 1, n);
+    test_clock= begin;
+    for (uint i= 0; i < n; i++)
+      f.release(f.open(i));
+    test_clock+= 1 << 20;
+    for (uint i= n; i--; )
+      f.release(f.acquire(i));
+    Acquiring_limit limit= { &f, n, acquire_at, chosen, 0, NULL };
+    Test_object *object= f.new_object(n);
+    bool room;
+    Test_object *victim= f.core.add(object, test_clock++, limit, &room);
+    if (!acquire_at)
+      for (chosen= 0; f.shares[chosen] != victim->share; )
+        chosen++;
+    else
+      ok(limit.acquired && victim && f.core.records() == n && !f.check(),
+         "a search whose choice another thread has acquired goes on");
+    if (victim)
+      f.close(victim);
+    if (limit.acquired)
+      f.release(limit.acquired);
+    f.release(object);
+  }
+}
+
+
 static void a_busy_slot_is_passed_by_for_one_victim_only()
 {
   Fixture f(4, 4, 4);
@@ -1725,6 +1783,7 @@ int main(int argc, char **argv)
   a_busy_slot_is_waited_for_if_no_other_has_one();
   an_eviction_passes_by_a_busy_slot();
   a_busy_slot_leaves_none_too_many();
+  an_acquired_choice_leaves_none_too_many();
   a_busy_slot_is_passed_by_for_one_victim_only();
   who_waits_for_a_slot_holds_no_mutex();
   no_search_meets_all_objects_in_use();
