@@ -36,7 +36,9 @@ function(precompile target)
   endforeach()
 
   # Generated files do not exist yet.  If a file has flags of its own, the
-  # compiler refuses a header that was precompiled without them
+  # compiler refuses a header that was precompiled without them.  The patch
+  # set's own files, which begin with an SPDX line, do without, so that each
+  # build shows whether they include all that they need, as packages compile them
   set(readable "")
   set(left_out "")
   foreach(source ${sources})
@@ -48,7 +50,11 @@ function(precompile target)
                    PROPERTY ${property})
       string(APPEND flags "${value}")
     endforeach()
-    if(EXISTS ${path} AND flags STREQUAL "")
+    set(first_line "")
+    if(EXISTS ${path})
+      file(STRINGS ${path} first_line LIMIT_COUNT 1)
+    endif()
+    if(EXISTS ${path} AND flags STREQUAL "" AND NOT first_line MATCHES SPDX)
       list(APPEND readable ${path})
     else()
       list(APPEND left_out ${path})

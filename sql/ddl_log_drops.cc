@@ -25,8 +25,8 @@
 */
 
 #include "mariadb.h"
-#include "ddl_log_drops.h"
 #include "sql_class.h"
+#include "ddl_log_drops.h"
 #include "sql_base.h"
 #include "sql_plugin.h"
 #include "sql_table.h"
