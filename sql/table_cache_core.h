@@ -312,9 +312,9 @@ private:
        with its stamp as the new key. So it moves back in the queue, or to a
        lower level of it.
     3. Otherwise this one is a victim: no free object of the server was released
-       earlier, except for some that this thread will evict as well. (So it does,
-       unless another thread raises the limit or closes objects meanwhile. Then
-       an older object may stay.)
+       earlier, except for those whose slots were locked, and some that this thread
+       will evict as well. (So it does, unless another thread raises the limit or
+       closes objects meanwhile. Then an older object may stay.)
 
     Case 1 happens at most once for each release, and case 2 once for each
     release and a few times for each object that is evicted. So the number of

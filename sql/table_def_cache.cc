@@ -42,6 +42,9 @@
     LOCK_table_cache                    the order of eviction, the count; it is
                                         order_mutex in table_cache_core.h
     lock of a slot                      see table_cache_slot.h
+
+  One function tries to take one against this order, and does not wait for it:
+  tdc_release_share() takes LOCK_unused_shares while it has LOCK_table_share.
 */
 
 #include "mariadb.h"

@@ -40,7 +40,7 @@ public:
   {
     sum+= (ALIGN_SIZE(length) + REDZONE_SIZE) * times;
   }
-  /** What alloc_root() has taken already, elsewhere. */
+  /** What alloc_root() will take; measured in another root. */
   void add_block(size_t bytes) { sum+= bytes; }
   void reserve(MEM_ROOT *root) const;
 };
@@ -69,7 +69,8 @@ void Root_size::reserve(MEM_ROOT *root) const
   block->next= root->free;
   root->free= block;
   root->first_block_usage= 0;
-  MEM_UNDEFINED((char*) block + (size - left), left);
+  /* alloc_root() makes each object accessible, but not what lies between two */
+  TRASH_FREE((char*) block + (size - left), left);
 #endif
 }
 
@@ -253,16 +254,18 @@ static size_t used_bytes(const MEM_ROOT *root)
 /**
   Reserve memory for the objects that open_table_from_share() makes.
 
-  open_table_from_share() calls this before it creates anything. If the size of
-  the engine's handler object is not known yet, the function reserves nothing, and
-  is called again when the handler exists, but is not open, or when there will be
-  none. Then it notes the size of the handler.
+  open_table_from_share() calls this before it creates anything in the root. If the
+  size of the engine's handler object is not known, this reserves nothing, and
+  open_table_from_share() calls it again when the handler exists, but is not open.
+  Then it notes the size for the next TABLE. It never does so for partitioned tables
+  and sequences, which have several handlers. If the TABLE gets no handler, there is
+  only the second call.
 
   @param table           the TABLE
-  @param alias_length    length of its alias: the root has no object, or only the
-                         alias and the handler
+  @param alias_length    length of its alias
   @param db_stat, prgflag  arguments of open_table_from_share()
-  @param before_handler  is this the first of these calls?
+  @param before_handler  is the root empty? Otherwise it has the alias, and the
+                         handlers if there are any
 
   @return has it reserved any?
 */

@@ -9,9 +9,9 @@ quarters of the memory.  A thread that opens a table allocates all of it in turn
 took each object from the heap, nearly every page of the heap would have some of
 InnoDB's objects, which would keep the page from going back to the system.
 
-So a thread that needs an object allocates as many of that size as fill RUN bytes.
-They lie side by side, and the rest is in stock for the next ones.  The stock has a
-shelf for each multiple of STEP bytes.  Objects that do not live equally long have
+So a thread that needs an object, and finds none in stock, allocates as many of that
+size as fill RUN bytes.  They lie side by side, and the rest is in stock for the next
+ones.  The stock has a shelf for each multiple of STEP bytes.  Objects that do not live equally long have
 stocks of their own: fil_stock in fil0fil.cc, dict_stock in dict0heap.h. */
 
 #ifndef mem0stock_h

@@ -21,6 +21,7 @@ static void *allocate(size_t size) noexcept
 
 void *mem_stock_t::get(size_t size) noexcept
 {
+  ut_ad(size);
   size= rounded(size);
   if (size > LARGEST)
     return allocate(size);
@@ -38,14 +39,26 @@ void *mem_stock_t::get(size_t size) noexcept
   }
   mutex.unlock();
 
-  /* Another thread may do the same meanwhile: then both fill the shelf */
   piece_t *const piece= static_cast<piece_t*>(allocate(size)), *last= piece;
   for (size_t n= RUN / size; --n; last= last->next)
     last->next= static_cast<piece_t*>(allocate(size));
-  std::lock_guard<std::mutex> guard(mutex);
-  last->next= shelf.first;
-  shelf.first= piece->next;
-  shelf.bytes+= (RUN / size - 1) * size;
+  last->next= nullptr;
+  piece_t *rest= piece->next;
+  mutex.lock();
+  if (!shelf.first)
+  {
+    shelf.first= rest;
+    shelf.bytes= (RUN / size - 1) * size;
+    rest= nullptr;
+  }
+  mutex.unlock();
+  /* Another thread has filled the shelf meanwhile */
+  while (rest)
+  {
+    piece_t *const next= rest->next;
+    ut_free(rest);
+    rest= next;
+  }
   return piece;
 }
 
