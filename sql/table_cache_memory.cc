@@ -119,7 +119,8 @@ void tc_weigh_new(THD *thd, TABLE *table)
   /* Opening it may have freed the memory of another table. */
   const int64 least= sizeof(TABLE) + sizeof(Table_cache_weight);
   weight->constant= (uint32) MY_MIN(MY_MAX(others, least) +
-                                    (int64) (2 * MY_MALLOC_BYTES), UINT_MAX32);
+                                    (int64) (2 * MY_MALLOC_BYTES),
+                                    (int64) UINT_MAX32);
   const uint32 bytes= bytes_now(table);
   Table_cache_instance::set_weight(table, bytes);
   tc_memory.tables.fetch_add(bytes, std::memory_order_relaxed);
