@@ -35,8 +35,9 @@
   The last object of the list need not be inserted again if its key is less than
   those of the others: it has the least key. Usually it is, because lists are
   last in, first out. A caller that is about to remove n objects for good need
-  not insert the last n again, as long as their keys are less than those of the
-  others that it has inserted.
+  not insert an object again if fewer than n others can have lesser keys. These
+  are the objects that are left in the list, and those that were inserted at
+  lower levels meanwhile, in lists whose digit is not greater.
 
   The lists have no order within themselves. Objects whose keys are equal leave
   the queue in any order.
@@ -69,15 +70,30 @@ template <class Object, class Links> class Table_cache_order
   uint32 left;
   /** No key in the levels below the current() list's is less than this. */
   ulonglong below;
+  /** So many objects were inserted there since next() chose the current() list. */
+  ulong spread;
 
   static uint digit(ulonglong key, uint at)
   { return (uint) (key >> at * BITS) % DIGITS; }
+
+  /**
+    Count objects that were inserted below the current() list's level, and whose
+    keys are greater than this one.
+  */
+  ulong greater(ulonglong key) const
+  {
+    ulong found= 0;
+    const ulonglong up_to= (2ULL << digit(key, level - 1)) - 1;
+    for (ulonglong rest= filled[level - 1] & ~up_to; rest; rest&= rest - 1)
+      found+= lengths[level - 1][my_find_first_bit(rest)];
+    return found;
+  }
 
   List &current() { return lists[level][digit(least, level)]; }
 
 public:
   Table_cache_order():
-    lengths(), filled(), least(0), level(0), left(0), below(0)
+    lengths(), filled(), least(0), level(0), left(0), below(0), spread(0)
   {}
 
   /** Insert an object. A key below "least" counts as "least". O(1) */
@@ -94,7 +110,10 @@ public:
     length+= length != ~0U;
     filled[at]|= 1ULL << digit(key, at);
     if (at < level)
+    {
       set_if_smaller(below, key);
+      spread++;
+    }
   }
 
   /**
@@ -130,6 +149,7 @@ public:
       left= front && !*Links::next_ptr(front) ? 1 :
             lengths[level][digit(least, level)];
       below= ~0ULL;
+      spread= 0;
     }
     left--;
     return current().front();
@@ -146,8 +166,11 @@ public:
   */
   bool is_least(ulonglong key, ulong n) const
   {
-    return key <= least ||
-      (left < n && key < below && !((key ^ least) >> level * BITS));
+    if (key <= least)
+      return true;
+    if (left >= n || (key ^ least) >> level * BITS)
+      return false;
+    return key < below || (left + 1 < n && left + spread - greater(key) < n);
   }
 
   /** Call f(object) for each object, which must stay. For debugging. */

@@ -933,6 +933,40 @@ static void a_thread_that_lowers_the_limit_meets_each_victim_once()
 }
 
 
+static void a_few_old_ones_do_not_make_it_meet_all_twice()
+{
+  const uint old= 16, n= 4000, left= 64;
+  Fixture f(4, n, n);
+  for (uint i= 0; i < old; i++)
+    f.release(f.open(i));
+  test_clock+= 1 << 25;
+  /* These releases are the oldest now, but those met first: see insert(). */
+  for (uint i= 0; i < old; i++)
+    f.release(f.acquire(i));
+  for (uint i= old; i < n; i++)
+  {
+    f.release(f.open(i));
+    test_clock+= 1000;                          /* Some seconds in all */
+  }
+  f.limit= left;
+  std::set<Test_object*> victims;
+  const ulonglong locks= f.locks([&]() { victims= f.evict_all(32); });
+  bool right= victims.size() == n - left && !f.check();
+  for (uint i= n - left; i < n; i++)
+  {
+    Test_object *object= f.acquire(i);
+    right&= object != NULL;
+    if (object)
+      f.release(object);
+  }
+  ok(right, "the last ones stay, although old ones were used again");
+  ok(locks < n + n / 5, "the slots of %.2f were locked for each that went (at "
+     "most 1.22)", (double) locks / (double) (n - left));
+  for (Test_object *object : victims)
+    f.close(object);
+}
+
+
 static void cpus_are_dealt_out_to_all_shards()
 {
   uchar map[Core::MAX_CPUS];
@@ -1796,6 +1830,7 @@ int main(int argc, char **argv)
   a_user_weighs_its_object_anew();
   those_used_while_others_were_evicted_are_evicted_in_turn();
   a_thread_that_lowers_the_limit_meets_each_victim_once();
+  a_few_old_ones_do_not_make_it_meet_all_twice();
   cpus_are_dealt_out_to_all_shards();
   a_long_statement_releases_what_is_new();
   the_usual_pair_does_not_write_hints();
