@@ -310,7 +310,7 @@ private:
     1. A used object leaves the order. Its next release() links it again.
     2. An object that may have been released later than others is linked again,
        with its stamp as the new key. So it moves back in the queue, or to a
-       lower level of it.
+       lower level of it, or from another list into the queue.
     3. Otherwise this one is a victim: no free object of the server was released
        earlier, except for those whose slots were locked, and some that this thread
        will evict as well. (So it does, unless another thread raises the limit or
@@ -357,7 +357,9 @@ private:
     {
       const bool enough= met >= ENOUGH;
       Object *object= enough ? oldest : first.front();
-      if (likely(!object && !enough) && likely(!(object= ahead.front())))
+      const bool in_queue= likely(!object && !enough) &&
+                           likely(!(object= ahead.front()));
+      if (likely(in_queue))
         object= queue.next();
       if (unlikely(!object || (enough && !out->is_empty())))
       {
@@ -377,7 +379,7 @@ private:
       const bool free= A::state(object).free;
       const ulonglong stamp= free ? A::stamp(object) : 0;
       if (free && (enough || stamp <= EVICT_FIRST ||
-                   queue.is_least(stamp, all ? excess : 1)))
+                   (in_queue && queue.is_least(stamp, all ? excess : 1))))
       {
         take(object, slot, user, false);
         slot->lock.unlock();

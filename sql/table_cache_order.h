@@ -72,28 +72,29 @@ template <class Object, class Links> class Table_cache_order
   ulonglong below;
   /** So many objects were inserted there since next() chose the current() list. */
   ulong spread;
+  /** At least so many of these have keys that are greater than "counted". */
+  ulong greater;
+  ulonglong counted;
 
   static uint digit(ulonglong key, uint at)
   { return (uint) (key >> at * BITS) % DIGITS; }
 
-  /**
-    Count objects that were inserted below the current() list's level, and whose
-    keys are greater than this one.
-  */
-  ulong greater(ulonglong key) const
+  /** Set "greater" for a key in the current() list, and for all lesser ones. */
+  void count_greater(ulonglong key)
   {
-    ulong found= 0;
     const ulonglong up_to= (2ULL << digit(key, level - 1)) - 1;
+    counted= key | ((1ULL << (level - 1) * BITS) - 1);
+    greater= 0;
     for (ulonglong rest= filled[level - 1] & ~up_to; rest; rest&= rest - 1)
-      found+= lengths[level - 1][my_find_first_bit(rest)];
-    return found;
+      greater+= lengths[level - 1][my_find_first_bit(rest)];
   }
 
   List &current() { return lists[level][digit(least, level)]; }
 
 public:
   Table_cache_order():
-    lengths(), filled(), least(0), level(0), left(0), below(0), spread(0)
+    lengths(), filled(), least(0), level(0), left(0), below(0), spread(0),
+    greater(0), counted(0)
   {}
 
   /** Insert an object. A key below "least" counts as "least". O(1) */
@@ -149,7 +150,8 @@ public:
       left= front && !*Links::next_ptr(front) ? 1 :
             lengths[level][digit(least, level)];
       below= ~0ULL;
-      spread= 0;
+      spread= greater= 0;
+      counted= 0;
     }
     left--;
     return current().front();
@@ -158,19 +160,24 @@ public:
   /**
     Is this key one of the n least ones?
 
-    @param key  of an object that next() has returned, or of one that was not in
-                the queue: the key that it has now
+    @param key  the key that the object has now that next() has returned
     @param n    if it is not 1, the caller means to go on until it has removed n
                 objects for good. Then any of the n objects with the least keys may
                 be the first
   */
-  bool is_least(ulonglong key, ulong n) const
+  bool is_least(ulonglong key, ulong n)
   {
     if (key <= least)
       return true;
     if (left >= n || (key ^ least) >> level * BITS)
       return false;
-    return key < below || (left + 1 < n && left + spread - greater(key) < n);
+    if (key < below)
+      return true;
+    if (left + 1 >= n)
+      return false;
+    if (key > counted || left + spread >= n + greater)
+      count_greater(key);
+    return left + spread < n + greater;
   }
 
   /** Call f(object) for each object, which must stay. For debugging. */

@@ -1184,6 +1184,28 @@ static void what_is_opened_ahead_goes_last_opened_first()
 }
 
 
+static void what_is_opened_ahead_goes_before_what_is_used_again()
+{
+  Fixture f(4, 3, 3);
+  const ulonglong now= test_clock;
+  Test_object *used= f.open(0), *ahead= f.open(1), *last= f.open(2);
+  f.release(used, Core::EVICT_FIRST);
+  f.release(f.acquire(0), now);         /* It is still in the list of the first */
+  f.release(last);
+  f.release(ahead, Core::OLDEST);
+  f.limit= 0;
+  bool right= true;
+  for (Test_object *expected : {ahead, used, last})
+  {
+    Test_object *victim= f.evict();
+    right&= victim == expected;
+    if (victim)
+      f.close(victim);
+  }
+  ok(right, "what is opened ahead goes before one that scans, then others used");
+}
+
+
 static void who_scans_does_not_count_as_a_user()
 {
   Fixture f(2, 1, 10);
@@ -1840,6 +1862,7 @@ int main(int argc, char **argv)
   first_to_be_evicted_is_first();
   those_first_to_be_evicted_go_in_the_order_of_release();
   what_is_opened_ahead_goes_last_opened_first();
+  what_is_opened_ahead_goes_before_what_is_used_again();
   who_scans_does_not_count_as_a_user();
   a_flush_changes_nothing_that_is_known_of_an_object();
   use_may_exceed_the_limit();
