@@ -5,43 +5,61 @@
 
 /**
   @file
-  Lets an engine do a part of the work of DROP for all tables of a statement together.
-  InnoDB deletes their files in this way (fil0delete.cc).
+  Lets engines do a part of the work of DROP for all tables of a statement together:
+  InnoDB deletes their files in this way (fil0delete.cc), Aria syncs their directory
+  (ma_drop_batch.cc).
 */
 
 class Drop_batch
 {
 public:
+  /** A hook runs in the thread of the statement. */
   typedef void (*Hook)();
 
-  /* The engine sets both when it starts. They are called in the thread of the statement. */
-  static Hook &begin_hook()
+  /**
+    Let these two run for each statement that drops tables, whatever their engines
+    are. An engine calls this when it starts; no thread runs statements then. In the
+    embedded library it may start several times.
+  */
+  static void add_engine(Hook begin, Hook end)
   {
-    static Hook hook;
-    return hook;
-  }
-  static Hook &end_hook()
-  {
-    static Hook hook;
-    return hook;
+    for (uint i= 0; i < engines().n; i++)
+      if (engines().hooks[i].begin == begin)
+        return;
+    DBUG_ASSERT(engines().n < MAX_ENGINES);
+    engines().hooks[engines().n++]= { begin, end };
   }
 
   Drop_batch()
   {
-    if (begin_hook())
-      begin_hook()();
+    for (uint i= 0; i < engines().n; i++)
+      engines().hooks[i].begin();
   }
   ~Drop_batch() { end(); }
 
-  /* When this returns, the engine has finished all drops, files included */
+  /** When this returns, the engines have finished all drops, files included. */
   void end()
   {
-    if (end_hook() && !ended)
-      end_hook()();
+    for (uint i= 0; i < engines().n && !ended; i++)
+      engines().hooks[i].end();
     ended= true;
   }
 
 private:
+  static constexpr uint MAX_ENGINES= 2;
+
+  struct Engines
+  {
+    struct { Hook begin, end; } hooks[MAX_ENGINES];
+    uint n;
+  };
+
+  static Engines &engines()
+  {
+    static Engines all;
+    return all;
+  }
+
   bool ended= false;
 };
 

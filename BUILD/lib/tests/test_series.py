@@ -53,6 +53,7 @@ OWNERS = (
     (r"mysql-test/suite/table_cache/[rt]/innodb_batch_", {"innodb-drop-batch"}),
     (r"mysql-test/suite/table_cache/[rt]/innodb_load_without_descriptor",
      {"innodb-first-touch-descriptor"}),
+    (r"mysql-test/suite/table_cache/[rt]/aria_drop_", {"aria-drop-syncs"}),
     (r"mysql-test/suite/table_cache/[rt]/aria_|sync_on_close",
      {"aria-sync-on-close", "aria-cheaper-misses"}),
     (r"mysql-test/suite/table_cache/[rt]/link_swapped_",
