@@ -215,14 +215,19 @@ survey_patches()
          "docs/DEVELOPING.md, A new MariaDB release"
 }
 
-# want_engines_as_plugins: let the next make_targets configure the patched release
-# build anew if MariaDB's CMake files have run again of themselves there: then
-# ARCHIVE, BLACKHOLE and FEDERATEDX are in the server.  With these mariadb-upgrade
-# removes them from mysql.plugin, and a server that has them as plugins lacks them
-want_engines_as_plugins()
+# make_targets_with_plugins TARGET...: like make_targets, but the patched release
+# build has ARCHIVE, BLACKHOLE and FEDERATEDX as plugins.  If MariaDB's CMake files
+# run again of themselves, because one has changed, they build these into the server.
+# Then mariadb-upgrade would remove them from mysql.plugin, and a server that has
+# them as plugins would lack them
+make_targets_with_plugins()
 {
-  [ -e "$trees/patched/release/storage/archive/ha_archive.so" ] ||
-    rm -f "$trees/patched/release/configured-with.txt"
+  local build=$trees/patched/release
+  make_targets "$@"
+  grep -q 'ha_archive\.so' "$build/build.ninja" || {
+    rm -f "$build/configured-with.txt"
+    make_targets patched-release
+  }
 }
 
 # make_targets TARGET...: run targets of CMakeLists.txt
