@@ -11,9 +11,9 @@
 
   After a crash, recovery drops all tables that have an entry, so it also drops tables that
   the statement had not come to. Each table is gone or whole, and the binary log has those
-  that are gone, as always, even if recovery cannot drop the last one. Like MariaDB's, this
-  recovery does not look for a FOREIGN KEY that refers to a table. So it may drop a table
-  that the statement would have left. A statement of fewer tables logs each table by itself,
+  that are gone, as always, even if recovery cannot drop the last one. Like MariaDB's,
+  recovery looks for a FOREIGN KEY that refers to a table if the global foreign_key_checks
+  is ON, whatever the statement had. A statement of fewer tables logs each table by itself,
   so after a crash it has dropped no more tables than in MariaDB.
 
   The statement disables its entries before it returns its result or an error to the client.

@@ -19,8 +19,9 @@
   2. Other statements that drop a table, such as CREATE OR REPLACE, note in the DDL log how
      far they came, while they go on. Recovery would not drop the table again. So these
      statements sync at once.
-  3. To drop a partitioned table, recovery needs the list of its partitions. So the
-     directory is synced at once after each partition.
+  3. To drop a partitioned table, recovery needs the list of its partitions, and to drop
+     the graph of a VECTOR INDEX (11.8), the table's .frm file. So the directory is synced
+     at once after each partition or graph.
   4. If a drop fails, mysql_rm_table_no_locks() ends the batch before it notes in the DDL
      log how far it came.
 
@@ -58,7 +59,7 @@ static my_bool sync_later(const char *name)
 {
   char directory[FN_REFLEN];
   size_t length;
-  if (!batch.runs || strstr(name, "#P#"))
+  if (!batch.runs || strstr(name, "#P#") || strstr(name, "#i#"))
     return FALSE;
   dirname_part(directory, name, &length);
   if (strcmp(batch.directory, directory))

@@ -50,10 +50,14 @@ in the log with the commit.  There are three cases:
 
    Within a statement that drops several tables, the .frm file may be gone by then.  The
    DDL log has had the table since before the statement dropped it, so recovery of the DDL
-   log drops it again.  That would fail in three cases, so in these the thread waits until
-   the commit is durable: a FOREIGN KEY refers to the table; the table has partitions, which
-   recovery would not find; and CREATE OR REPLACE TABLE, which notes in the DDL log that the
-   table is gone.
+   log drops it again.  That would fail in these cases, so in these the thread waits until
+   the commit is durable:
+
+   a. A FOREIGN KEY refers to the table, or another thread has removed such a key, and its
+      commit is not durable: recovery would find the key, and not drop the table.
+   b. The table is a partition, or (11.8) has the graph of a VECTOR INDEX: to find it,
+      recovery would need the .frm file of the table that it belongs to.
+   c. CREATE OR REPLACE TABLE notes in the DDL log that the table is gone.
 
 2. The commit is durable and the file exists: the server was killed before 5.  No table
    refers to the file.  Recovery does not need FILE_DELETE, which may be before the latest
@@ -215,6 +219,21 @@ void fil_deletion_t::run_with_statement(lsn_t lsn, bool wait) noexcept
     outer->run();
   if (wait)
     log_write_up_to(lsn, true);
+}
+
+lsn_t fil_deletion_t::constraints_lsn;
+
+void fil_deletion_t::constraint_goes(lsn_t lsn) noexcept
+{
+  ut_ad(dict_sys.locked());
+  if (lsn > constraints_lsn)
+    constraints_lsn= lsn;
+}
+
+bool fil_deletion_t::constraint_may_return() noexcept
+{
+  ut_ad(dict_sys.locked());
+  return constraints_lsn > log_sys.get_flushed_lsn();
 }
 
 void fil_deletion_t::begin_statement()

@@ -29,6 +29,9 @@ class fil_deletion_t
     bool running;
   };
 
+  /** the last commit that removed a FOREIGN KEY. Protected by the exclusive
+  dict_sys.latch */
+  static lsn_t constraints_lsn;
   /** the innermost object of this thread */
   static thread_local fil_deletion_t *current;
   /** the object that was current before */
@@ -81,6 +84,14 @@ public:
   @param table  table identifier, or 0 if it is not known
   @param space  tablespace identifier */
   void add(table_id_t table, uint32_t space) noexcept;
+
+  /** Note that a commit has removed a FOREIGN KEY. The caller has not released the
+  exclusive dict_sys.latch since.
+  @param lsn  of the commit */
+  static void constraint_goes(lsn_t lsn) noexcept;
+  /** The caller holds the exclusive dict_sys.latch.
+  @return whether a FOREIGN KEY that is gone could be there again after a crash now */
+  static bool constraint_may_return() noexcept;
 
   /** Wait for the threads that hold dict_sys.latch exclusively. The caller holds no
   latch. */
