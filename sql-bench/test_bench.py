@@ -212,11 +212,15 @@ class CallgrindTest(unittest.TestCase):
         options = parse("instructions", "--instructions-tables", "4",
                         "--instructions-misses", "100")
         asked = []
+        open_tables = iter((100, 64))
 
         class Session:
             def prepare(self, sql):
                 asked.append(sql)
                 return len(asked)
+
+            def status(self, like):
+                return {like: next(open_tables)}
 
             def query(self, sql):
                 pass
