@@ -27,7 +27,8 @@ from scenarios import (cold_open, ddl, farm, farm_rate, # noqa: E402
                        hits, instructions, memory, query_cache)
 from scenarios import wordpress as sites                # noqa: E402
 from benchlib import (callgrind, compare, heap, load,   # noqa: E402
-                      profile, report, sysbench, timelimit, wire, wordpress)
+                      profile, report, sysbench, timelimit, usage, wire,
+                      wordpress)
 from benchlib.scenario import (CONTROL, Scenario, integers,  # noqa: E402
                                need_disk)
 from benchlib.servers import BenchError, Server         # noqa: E402
@@ -837,6 +838,18 @@ class ColdOpenTest(unittest.TestCase):
         after = load.usage(os.getpid())
         self.assertGreater(after[0], cpu)
         self.assertGreater(after[1], switches)
+
+    def test_cpu_time_is_read_before_that_takes_long(self):
+        """With 1,024 threads the rest took as long as the measurement."""
+        clock = [1.0]
+
+        def slow(path, pattern):
+            clock[0] = 2.0
+            return iter(())
+
+        with unittest.mock.patch.object(usage, "cpu_time", lambda pid: clock[0]), \
+             unittest.mock.patch.object(pathlib.Path, "glob", slow):
+            self.assertEqual(usage.usage(1), (1.0, 0))
 
     def test_statements_are_sent_ahead_and_each_answer_is_read(self):
         class Session:

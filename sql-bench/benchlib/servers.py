@@ -16,7 +16,7 @@ import tempfile
 import time
 
 from .timelimit import whole
-from .usage import usage
+from .usage import cpu_time, usage
 
 
 class BenchError(Exception):
@@ -231,7 +231,7 @@ class Server:
         """CPU time that the server has used, None if it is not ours."""
         if not self.process:
             return None
-        return usage(self.process.pid)[0]
+        return cpu_time(self.process.pid)
 
 
 def copy_for_each(made, servers, progress):
