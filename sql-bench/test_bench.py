@@ -24,7 +24,7 @@ sys.dont_write_bytecode = True
 import bench                                            # noqa: E402
 import scenarios                                        # noqa: E402
 from scenarios import (cold_open, ddl, farm, farm_rate, # noqa: E402
-                       hits, instructions, memory, query_cache)
+                       hits, instructions, lower_limit, memory, query_cache)
 from scenarios import wordpress as sites                # noqa: E402
 from benchlib import (callgrind, compare, heap, load,   # noqa: E402
                       profile, report, sysbench, timelimit, usage, wire,
@@ -881,6 +881,38 @@ class DdlTest(unittest.TestCase):
         cells = ddl.Ddl.cells(parse())
         for first, second in zip(cells[::2], cells[1::2]):
             self.assertEqual(first.get("engine"), second.get("engine"))
+
+
+class LowerLimitTest(unittest.TestCase):
+    def test_only_the_statement_itself_counts(self):
+        said = []
+        clock = {"time": 0.0, "cpu": 0.0}
+
+        class Session:
+            def query(self, text):
+                said.append(text)
+                clock["time"] += 1.0 if text.startswith("SET") else 0.25
+                clock["cpu"] += 7.0 if text.startswith("SET") else 2.0
+                return [["5"]]
+
+        opened, stop = multiprocessing.Event(), multiprocessing.Event()
+        with unittest.mock.patch.object(lower_limit, "thread_ms",
+                                        lambda process, thread: clock["cpu"]), \
+             unittest.mock.patch.object(lower_limit.time, "monotonic",
+                                        lambda: clock["time"]), \
+             unittest.mock.patch.object(lower_limit.time, "sleep"):
+            found = lower_limit.lower(Session(), 1, 3, opened, stop)
+        self.assertEqual(found, {lower_limit.TIME: 1000.0, lower_limit.CPU: 7.0})
+        self.assertEqual(len([text for text in said if " FROM t" in text]), 3)
+        self.assertTrue(stop.is_set())
+
+    def test_readers_end_when_the_statement_failed(self):
+        session = unittest.mock.Mock()
+        session.query.side_effect = BenchError("no")
+        opened, stop = multiprocessing.Event(), multiprocessing.Event()
+        with self.assertRaises(BenchError):
+            lower_limit.lower(session, 1, 3, opened, stop)
+        self.assertTrue(opened.is_set() and stop.is_set())
 
 
 class MemoryTest(unittest.TestCase):

@@ -44,6 +44,7 @@ from .hits import Hits
 from .information_schema import InformationSchema
 from .innodb_open_files import InnodbOpenFiles
 from .instructions import Instructions
+from .lower_limit import LowerLimit
 from .memory import Memory
 from .open_tables import OpenTables
 from .query_cache import QueryCache
@@ -60,4 +61,5 @@ ALL = {scenario.name: scenario
                         InnodbOpenFiles, FileFragmentation,
                         InformationSchema, WorkingSet, DdlChurn, QueryCache,
                         ColdOpen, Farm, FarmRate, Wordpress, Scale, Refill,
-                        Memory, Catalog, Hits, Instructions, Ddl)}
+                        Memory, Catalog, Hits, LowerLimit,
+                        Instructions, Ddl)}
