@@ -851,6 +851,24 @@ class ColdOpenTest(unittest.TestCase):
              unittest.mock.patch.object(pathlib.Path, "glob", slow):
             self.assertEqual(usage.usage(1), (1.0, 0))
 
+    def test_the_benchmark_goes_first_only_while_it_has_to(self):
+        said = []
+        with unittest.mock.patch.multiple(
+                os, getpriority=lambda *_: 5,
+                setpriority=lambda _, process, nice: said.append(nice)):
+            with self.assertRaises(BenchError), usage.ahead_of_others():
+                self.assertEqual(said, [-19])
+                raise BenchError("no")
+        self.assertEqual(said, [-19, 5])
+
+    def test_a_user_without_privileges_measures_too(self):
+        done = False
+        with unittest.mock.patch.object(os, "setpriority",
+                                        side_effect=PermissionError):
+            with usage.ahead_of_others():
+                done = True
+        self.assertTrue(done)
+
     def test_statements_are_sent_ahead_and_each_answer_is_read(self):
         class Session:
             sent, read, most = [], 0, 0

@@ -11,6 +11,7 @@ import time
 
 from . import wire
 from .servers import BenchError
+from .usage import ahead_of_others
 
 # sysbench gives up when its threads have not all connected within 30 seconds,
 # as may happen with thousands of them while the machine has other work
@@ -59,8 +60,9 @@ def run(server, script, database, threads, *, command="run",
                               stderr=subprocess.STDOUT, text=True) as process:
             said = ""
             if server_cpu:
-                said = until_started(process)
-                before = server_cpu()
+                with ahead_of_others():
+                    said = until_started(process)
+                    before = server_cpu()
             said += process.stdout.read()
         if process.returncode == 0:
             if command != "run":

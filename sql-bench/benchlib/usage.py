@@ -49,6 +49,23 @@ def on_one_cpu(pid):
         run_on(allowed)
 
 
+@contextlib.contextmanager
+def ahead_of_others():
+    """Meanwhile let this process have a CPU as soon as it wants one, if it is
+    allowed to: among a thousand threads that are ready to run, it may otherwise
+    wait for a second. Programs that it starts meanwhile inherit that."""
+    usual = os.getpriority(os.PRIO_PROCESS, 0)
+    try:
+        os.setpriority(os.PRIO_PROCESS, 0, -19)
+    except PermissionError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        os.setpriority(os.PRIO_PROCESS, 0, usual)
+
+
 def thread_times(pid, tid):
     """(seconds on a CPU, seconds of waiting for one) of a thread so far, as the
     kernel's scheduler counts them."""
