@@ -27,8 +27,8 @@ from scenarios import (cold_open, ddl, farm, farm_rate, # noqa: E402
                        hits, instructions, lower_limit, memory, query_cache)
 from scenarios import wordpress as sites                # noqa: E402
 from benchlib import (callgrind, compare, heap, load,   # noqa: E402
-                      profile, report, sysbench, timelimit, usage, wire,
-                      wordpress)
+                      profile, report, slow_disk, sysbench, timelimit, usage,
+                      wire, wordpress)
 from benchlib.scenario import (CONTROL, Scenario, integers,  # noqa: E402
                                need_disk)
 from benchlib.servers import BenchError, Server         # noqa: E402
@@ -899,6 +899,37 @@ class DdlTest(unittest.TestCase):
         cells = ddl.Ddl.cells(parse())
         for first, second in zip(cells[::2], cells[1::2]):
             self.assertEqual(first.get("engine"), second.get("engine"))
+
+
+    def test_slow_disk_is_for_a_time_even_if_a_client_fails(self):
+        server = unittest.mock.Mock(environment={})
+        with unittest.mock.patch.object(ddl, "slow_disk",
+                                        lambda directory, **ms: ms), \
+             self.assertRaises(BenchError), ddl.on_slow_disk(server):
+            self.assertEqual(server.environment, {"sync_ms": ddl.SYNC_DELAY})
+            raise BenchError("no")
+        self.assertEqual(server.environment, {})
+        self.assertEqual([call[0] for call in server.method_calls],
+                         ["stop", "start"] * 2)
+
+    def test_slow_disk_delays_the_calls_of_a_program(self):
+        program = ("import os, sys, time; fd = os.open(sys.argv[1], os.O_RDWR); "
+                   "begin = time.monotonic(); {}; "
+                   "print(time.monotonic() - begin)")
+        with tempfile.TemporaryDirectory() as directory:
+            slow = slow_disk.slow_disk(pathlib.Path(directory), read_ms=30,
+                                       sync_ms=50)
+            page, other = pathlib.Path(directory, "t.ibd"), pathlib.Path(directory, "t")
+            page.write_bytes(b"page")
+            other.write_bytes(b"page")
+            for call, file, least in (("os.fsync(fd)", other, 0.05),
+                                      ("os.fdatasync(fd)", other, 0.05),
+                                      ("os.pread(fd, 4, 0)", page, 0.03)):
+                took = subprocess.run(
+                    [sys.executable, "-c", program.format(call), str(file)],
+                    env={**os.environ, **slow}, stdout=subprocess.PIPE, text=True,
+                    check=True)
+                self.assertGreaterEqual(float(took.stdout), least, call)
 
 
 class LowerLimitTest(unittest.TestCase):

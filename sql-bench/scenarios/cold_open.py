@@ -3,10 +3,8 @@
 
 import itertools
 import multiprocessing
-import pathlib
 import random
 import shutil
-import subprocess
 import time
 
 from benchlib import wire
@@ -14,6 +12,7 @@ from benchlib.load import read_files, run, shares
 from benchlib.scenario import (CONTROL, RESERVED_DESCRIPTORS, Scenario,
                                descriptor_limit, positive)
 from benchlib.servers import BenchError, Server, copy_for_each
+from benchlib.slow_disk import slow_disk
 from benchlib.statistics import median, percentile, ratio_of_pairs
 from . import cold_company
 
@@ -172,7 +171,7 @@ class ColdOpen(Scenario):
         "The clients share the CPUs with the server. With few CPUs the longest hot "
         "SELECTs are those that waited for a CPU: compare them with those beside "
         "connections that read known tables. Nothing is read from a disk; the slow "
-        "one is slow_reads.c.")
+        "one is slow_disk.c.")
     unit = "as named"
     weight = 8
     needs_servers = False
@@ -271,7 +270,6 @@ class ColdOpen(Scenario):
         tables = cls.tables(options)
         server = cls.server(trees, "stock", options, "data")
         ready = server.datadir.parent / "ready"
-        cls.compile_slow_reads(ready.parent.parent)
         if ready.exists():
             return
         shutil.rmtree(server.datadir.parent, ignore_errors=True)
@@ -294,19 +292,6 @@ class ColdOpen(Scenario):
                                for variant in ("stock", "patched")], progress)
 
     @classmethod
-    def compile_slow_reads(cls, directory):
-        """The library that makes a disk slow."""
-        directory.mkdir(parents=True, exist_ok=True)
-        cls.slow_reads = directory / "slow_reads.so"
-        done = subprocess.run(
-            ["cc", "-shared", "-fPIC", "-O2", "-o", str(cls.slow_reads),
-             str(pathlib.Path(__file__).parents[1] / "slow_reads.c")],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            check=False)
-        if done.returncode:
-            raise BenchError("slow_reads.c does not compile:\n" + done.stdout)
-
-    @classmethod
     def measure_pair(cls, trees, options, part, order):
         found = {}
         for name in (*order, CONTROL):
@@ -320,9 +305,8 @@ class ColdOpen(Scenario):
                 measured = cls.at_random(server, options)
             else:
                 if part == SLOW:
-                    server.environment = {
-                        "LD_PRELOAD": str(cls.slow_reads.resolve()),
-                        "READ_DELAY_US": str(1000 * READ_DELAY)}
+                    server.environment = slow_disk(
+                        server.datadir.parent, read_ms=READ_DELAY)
                 server.start(*(["--table-open-cache="
                                 f"{cold_company.OPEN}"] if part == POOL
                                else []))

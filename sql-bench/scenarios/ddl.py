@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Whole sites that come and go, beside others that must not notice."""
 
+import contextlib
 import itertools
 import multiprocessing
 import pathlib
@@ -14,6 +15,7 @@ from benchlib import wire
 from benchlib.load import run
 from benchlib.scenario import Scenario, need_descriptors, positive, table_bytes
 from benchlib.servers import BenchError
+from benchlib.slow_disk import slow_disk
 
 HOT = "tc_ddl_hot"              # the database of those that must not notice
 UPDATERS = 8
@@ -29,6 +31,9 @@ COLUMNS = ("(id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT, "
            "KEY name (name(190)), KEY author (author))")
 DROP, STALL = "DROP DATABASE, s", "longest UPDATE during it, ms"
 ENGINES = ("InnoDB", "Aria", "MyISAM")
+SYNC_DELAY = 10                 # ms that each sync of a slow disk takes
+SLOW_TABLES = 200               # of the database that is dropped there
+SLOW = f"slow disk ({SYNC_DELAY} ms a sync), "
 
 
 def update(session, number, dropping, stop):
@@ -71,6 +76,20 @@ def make_and_drop(session, number, sites):
     return time.monotonic()
 
 
+@contextlib.contextmanager
+def on_slow_disk(server):
+    """Restart a server for a time, so that its disk is slow."""
+    server.stop()
+    server.environment = slow_disk(server.datadir.parent, sync_ms=SYNC_DELAY)
+    server.start()
+    try:
+        yield
+    finally:
+        server.stop()
+        server.environment = {}
+        server.start()
+
+
 def count_syncs(text):
     """How many syncs strace has seen."""
     return len(re.findall(r"\b(?:fsync|fdatasync|sync_file_range)\(", text))
@@ -87,6 +106,9 @@ class Ddl(Scenario):
         f"- DROP DATABASE: {UPDATERS} connections update rows of InnoDB tables of "
         "their own by primary key, with a commit each, while a database of 1000 "
         "tables with a row each is dropped.\n"
+        f"- Slow disk: the same with {SLOW_TABLES} tables, and slow_disk.c makes each "
+        f"sync take {SYNC_DELAY} ms longer. The server was restarted before, so it "
+        "does not know the tables.\n"
         f"- Tables created and dropped: {SITE} InnoDB tables with WordPress's kinds "
         "of keys are created, and dropped in one statement, again and again.\n"
         "- Syncs: those that strace sees of all threads of the server, divided by "
@@ -126,7 +148,8 @@ class Ddl(Scenario):
 
     @classmethod
     def cells(cls, options):
-        cells = [{"label": f"{engine}: {what}", "engine": engine, "what": what}
+        cells = [{"label": f"{SLOW * slow}{engine}: {what}", "engine": engine,
+                  "what": what, "slow": slow} for slow in (False, True)
                  for engine in ENGINES for what in (DROP, STALL)]
         cells += [{"label": f"tables created and dropped, 1/s, {number} "
                    f"connection{'s' * (number > 1)}", "connections": number}
@@ -148,8 +171,11 @@ class Ddl(Scenario):
     def measure(cls, server, cell, options):
         if "engine" in cell:
             if cell["what"] == DROP:
-                server.ddl_found = cls.drop_database(server, cell["engine"],
-                                                     cls.tables(options))
+                tables = cls.tables(options)
+                server.ddl_found = cls.drop_database(
+                    server, cell["engine"],
+                    min(tables, SLOW_TABLES) if cell["slow"] else tables,
+                    cell["slow"])
             return server.ddl_found[cell["what"]]
         if "connections" in cell:
             return cls.rate(server, cell["connections"], options)
@@ -158,7 +184,7 @@ class Ddl(Scenario):
         return server.ddl_syncs[cell["syncs"]]
 
     @staticmethod
-    def drop_database(server, engine, tables):
+    def drop_database(server, engine, tables, slow):
         database = "tc_ddl_drop"
         server.sql(f"DROP DATABASE IF EXISTS {database}; "
                    f"CREATE DATABASE {database}; USE {database};" + "".join(
@@ -166,9 +192,10 @@ class Ddl(Scenario):
                        f"INSERT INTO t{number} () VALUES ();"
                        for number in range(tables)))
         dropping, stop = multiprocessing.Event(), multiprocessing.Event()
-        answers, _, _ = run(server, HOT, (drop, database, dropping, stop),
-                            *((update, number, dropping, stop)
-                              for number in range(UPDATERS)))
+        with on_slow_disk(server) if slow else contextlib.nullcontext():
+            answers, _, _ = run(server, HOT, (drop, database, dropping, stop),
+                                *((update, number, dropping, stop)
+                                  for number in range(UPDATERS)))
         return {DROP: answers[0], STALL: max(answers[1:])}
 
     @staticmethod

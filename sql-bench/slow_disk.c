@@ -2,11 +2,11 @@
 
 /*
   A slow disk: each pread() of an .ibd file takes READ_DELAY_US microseconds
-  longer.
+  longer, and each fsync() and fdatasync() takes SYNC_DELAY_US longer.
 
   LD_PRELOAD this into a server. The page cache holds the files, so without it
-  no read waits. Only the thread that reads waits, as it would for a disk with a
-  long queue.
+  no read waits. Only the thread that reads or syncs waits, as it would for a
+  disk with a long queue.
 */
 
 #define _GNU_SOURCE
@@ -18,13 +18,20 @@
 #include <unistd.h>
 
 typedef ssize_t (*pread_func)(int, void *, size_t, off_t);
+typedef int (*sync_func)(int);
 
-static useconds_t delay;
+static useconds_t read_delay, sync_delay;
 
-__attribute__((constructor)) static void read_delay(void)
+static useconds_t delay_of(const char *name)
 {
-  const char *us= getenv("READ_DELAY_US");
-  delay= us ? (useconds_t) strtoul(us, NULL, 10) : 0;
+  const char *us= getenv(name);
+  return us ? (useconds_t) strtoul(us, NULL, 10) : 0;
+}
+
+__attribute__((constructor)) static void read_delays(void)
+{
+  read_delay= delay_of("READ_DELAY_US");
+  sync_delay= delay_of("SYNC_DELAY_US");
 }
 
 static int is_slow(int fd)
@@ -41,9 +48,18 @@ static ssize_t slow_pread(pread_func *next, const char *name, int fd,
   /* Threads that race here store the same */
   if (!*next)
     *next= (pread_func) dlsym(RTLD_NEXT, name);
-  if (delay && is_slow(fd))
-    usleep(delay);
+  if (read_delay && is_slow(fd))
+    usleep(read_delay);
   return (*next)(fd, buffer, count, offset);
+}
+
+static int slow_sync(sync_func *next, const char *name, int fd)
+{
+  if (!*next)
+    *next= (sync_func) dlsym(RTLD_NEXT, name);
+  if (sync_delay)
+    usleep(sync_delay);
+  return (*next)(fd);
 }
 
 ssize_t pread(int fd, void *buffer, size_t count, off_t offset)
@@ -56,4 +72,16 @@ ssize_t pread64(int fd, void *buffer, size_t count, off_t offset)
 {
   static pread_func next;
   return slow_pread(&next, "pread64", fd, buffer, count, offset);
+}
+
+int fsync(int fd)
+{
+  static sync_func next;
+  return slow_sync(&next, "fsync", fd);
+}
+
+int fdatasync(int fd)
+{
+  static sync_func next;
+  return slow_sync(&next, "fdatasync", fd);
 }
