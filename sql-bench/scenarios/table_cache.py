@@ -33,7 +33,7 @@ class TableCache(Scenario):
 
     @staticmethod
     def add_arguments(parser):
-        parser.add_argument("--core-threads", default="1,2,4,64",
+        parser.add_argument("--core-threads", default="1,2,8,64",
                             help="numbers of threads (default %(default)s)")
 
     @staticmethod
