@@ -530,6 +530,17 @@ class SurveyTest(TreesTest):
                       said.getvalue())
         return sentence
 
+    def test_the_patches_fit_the_sources_that_are_there(self):
+        top = pathlib.Path(overlay.__file__).resolve().parents[2]
+        stocks = [version.parent for version in top.glob("out/*/stock/version")
+                  if (version.parent / "source/sql").is_dir()]
+        if not stocks:
+            self.skipTest("needs the source of MariaDB")
+        for stock in stocks:
+            target = overlay.Overlay(top, stock, stock.parent / "patched")
+            self.assertEqual([each for each in target.survey()
+                              if each[1] == overlay.DOES_NOT_APPLY], [])
+
     def test_source_that_is_as_it_was(self):
         self.assertEqual(self.survey(),
                          [("sql/a.cc.patch", overlay.UNCHANGED, "")])
