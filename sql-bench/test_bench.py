@@ -1295,6 +1295,20 @@ class ReportTest(unittest.TestCase):
                 self.assertEqual(fakes["plot"].called, "s" in images)
                 self.assertEqual(fakes["forest"].called, "forest" in images)
 
+    def test_report_has_the_overview_from_its_first_heading_on(self):
+        with tempfile.TemporaryDirectory() as work:
+            work = pathlib.Path(work)
+            (work / "s.json").write_text(json.dumps(data()))
+            overview = work / report.OVERVIEW
+            overview.parent.mkdir()
+            overview.write_text("<!-- license -->\nRead it elsewhere.\n\n"
+                                "## In short\n\nFast.\n")
+            with WITHOUT_PLOTS:
+                report.write(work, work, {"s": Fake()})
+            text = (work / "PERFORMANCE.md").read_text()
+        self.assertIn("in one run.\n\n## In short\n\nFast.\n\n## How to", text)
+        self.assertNotIn("elsewhere", text)
+
     def test_report_of_this_repository_has_its_raw_data_and_plots(self):
         top = pathlib.Path(report.__file__).resolve().parents[2]
         text = (top / "docs/PERFORMANCE.md").read_text()

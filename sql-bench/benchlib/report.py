@@ -536,8 +536,10 @@ def write(output, docs, scenarios, second=None, series=FIRST_SERIES,
             "same source with the same flags, and take turns in one run.", ""]
     overview = docs / OVERVIEW
     if overview.exists():
-        # It is worded by hand, for README's readers
-        text += [*overview.read_text().splitlines()[1:], ""]
+        # It is worded by hand, for README's readers.  What is before its first
+        # heading is for those who read it by itself
+        by_hand = overview.read_text()
+        text += [*by_hand[by_hand.index("## "):].splitlines(), ""]
     text += ["## How to read the tables", "",
              "- *ratio*: the median over the pairs of patched / stock. Each pair "
              "is one measurement of both servers.",

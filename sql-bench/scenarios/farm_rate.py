@@ -11,7 +11,7 @@ from benchlib.scenario import CONTROL, integers
 from benchlib.servers import BenchError
 from benchlib.statistics import median, percentile
 
-from .farm import CPU, Farm, Visitor
+from .farm import CPU, TABLES, Farm, Visitor
 
 # More pages than that at once wait for a client; from their arrival on
 CLIENTS = 64
@@ -65,13 +65,13 @@ class FarmRate(Farm):
         "How long does a visitor wait for a page when the server is not fully "
         "loaded?")
     method = (
-        "The sites and pages are those of the farm, but visitors come by chance. "
-        "Their average rate is a given part of the rate that the stock server "
-        "shows in the farm when it is warm and its clients are all busy. That rate "
-        "is measured once for each engine and cache, and is the same for each "
-        "server and start. A page takes from the visitor's arrival to its end, so "
-        "a stall counts for all who wait. At most "
-        f"{CLIENTS} pages are shown at once.\n\n"
+        "Sites and pages are like those of the farm (the number of sites is named "
+        "below), but visitors come by chance. Their average rate is a given part "
+        "of the rate that the stock server shows with these sites when it is warm "
+        "and its clients are all busy. That rate is measured once for each engine "
+        "and cache, and is the same for each server and start. A page takes from "
+        "the visitor's arrival to its end, so a stall counts for all who wait. At "
+        f"most {CLIENTS} pages are shown at once.\n\n"
         "- 'warm': before, all clients were busy for as long as is measured.\n"
         "- 'after a restart': the server has shown no page before.")
     caveat = (
@@ -170,7 +170,8 @@ class FarmRate(Farm):
 
     @classmethod
     def remarks(cls, results, options):
-        said = []
+        sites = cls.sites(options)
+        said = [f"{sites:,} sites, {sites * len(TABLES):,} tables"]
         values = {cell["label"]: values for cell, values in results}
         for label in values:
             if label.endswith(P99):
