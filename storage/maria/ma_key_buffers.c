@@ -5,10 +5,12 @@
   The two pages of a handle (MARIA_HA::buff and keyread_buff) and its list of
   pinned pages, and the bitmap page of a share.
 
-  Threads use those of the handle only while they have it locked. They come from
-  a pool. ha_maria::open() gives them back, and from then on a thread takes them
-  when it locks the handle and gives them back when it unlocks the handle, so
-  that a table in the table cache needs none. All other handles keep them until
+  Those of the handle come from a pool. ha_maria::open() gives them back, and
+  from then on a thread takes them when it locks the handle and gives them back
+  when it unlocks the handle, so that a table in the table cache needs none.
+  ha_partition also uses handles without a lock, see
+  storage/myisam/mi_key_buffers.c: then _ma_readinfo() takes the pages, and they
+  stay until the next unlock or maria_close(). All other handles keep them until
   they are closed, because Aria itself, the recovery and tools use such a handle
   without a lock. These are also
 
@@ -88,9 +90,11 @@ static my_bool take_key_buffers(MARIA_HA *info)
 
 /**
   Give the handle its pages, unless it has them. A thread calls this before it
-  locks the handle, and maria_open() before it returns a handle.
+  locks the handle or uses it without a lock, and maria_open() before it returns
+  a handle.
 
-  @param lock_type  the lock that the thread will get; F_WRLCK from maria_open()
+  @param lock_type  the lock that the thread will get; F_WRLCK from maria_open();
+                    F_EXTRA_LCK for the table that ALTER TABLE writes
 
   @return TRUE if out of memory
 */
@@ -100,7 +104,7 @@ my_bool _ma_take_key_buffers(MARIA_HA *info, int lock_type)
   const my_bool kept= info->buff && !info->key_buffers_follow_lock;
   if (!info->buff && take_key_buffers(info))
     return TRUE;
-  if (lock_type == F_WRLCK && info->lock_type != F_WRLCK && !kept)
+  if (lock_type != F_RDLCK && info->lock_type != lock_type && !kept)
     clear_pages(info);
   return FALSE;
 }
@@ -121,7 +125,7 @@ void _ma_free_key_buffers(MARIA_HA *info)
 }
 
 
-/** A thread has unlocked the handle: give its pages back to the pool. */
+/** A thread unlocks the handle: give its pages back to the pool. */
 
 void _ma_give_key_buffers(MARIA_HA *info)
 {

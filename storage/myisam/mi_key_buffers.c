@@ -4,11 +4,16 @@
   @file
   The two key blocks of a handle (MI_INFO::buff).
 
-  Threads use them only while they have the handle locked. A handle that a
-  server has opened gets them from a pool when a thread locks it, and gives
-  them back when a thread unlocks it, so that a table in the table cache needs
-  none. All other handles have them from mi_open() to mi_close(): tools and
-  MyISAM itself use such a handle without a lock. These are also
+  A handle that a server has opened gets them from a pool when a thread locks
+  it, and gives them back when a thread unlocks it, so that a table in the table
+  cache needs none. In two cases ha_partition uses the handle of a partition
+  without a lock: it looks for the highest AUTO_INCREMENT value in partitions
+  that INSERT ... PARTITION leaves out, and REPAIR moves misplaced rows when it
+  has unlocked the partitions. Then _mi_readinfo() takes the key blocks, and
+  they stay until the next unlock or mi_close().
+
+  All other handles have them from mi_open() to mi_close(): tools and MyISAM
+  itself use such a handle without a lock. These are also
 
   1. internal and temporary tables, which stay locked until they are closed;
   2. tables that are opened for a repair, which are checked without a lock.
@@ -42,13 +47,15 @@ my_bool mi_key_buffers_follow_lock(const MYISAM_SHARE *share, uint open_flags)
 
 
 /**
-  A thread is about to lock the handle: give the handle its key blocks.
+  A thread is about to lock the handle, or uses it without a lock: give the
+  handle its key blocks.
 
   The thread writes whole blocks to disk, of which it may have set only a part.
   So the blocks are cleared for writing: no byte of another table's keys must get
   into the file.
 
-  @param lock_type  F_RDLCK or F_WRLCK
+  @param lock_type  F_RDLCK, F_WRLCK, or F_EXTRA_LCK, which ALTER TABLE has for
+                    the table that it writes
 
   @return TRUE if out of memory
 */
@@ -64,7 +71,7 @@ my_bool mi_take_key_buffers(MI_INFO *info, int lock_type)
   }
   else if (!mi_key_buffers_follow_lock(info->s, info->open_flag))
     return FALSE;
-  if (lock_type == F_WRLCK && info->lock_type != F_WRLCK)
+  if (lock_type != F_RDLCK && info->lock_type != lock_type)
   {
     bzero(info->buff, info->s->base.max_key_block_length * 2);
     info->page_changed= info->buff_used= 1;
@@ -74,8 +81,9 @@ my_bool mi_take_key_buffers(MI_INFO *info, int lock_type)
 
 
 /**
-  A thread has unlocked the handle, or is closing it: give its key blocks back to
-  the pool.
+  A thread unlocks the handle, or closes it: give its key blocks back to the
+  pool. A handle of a compressed table is never marked as locked; so this does
+  not look at the lock.
 */
 
 void mi_give_key_buffers(MI_INFO *info)
