@@ -29,14 +29,16 @@ inline ulint row_graph_size()
 }
 
 /** @return number of fields of a tuple that can search any index of a table; see
-dict_index_get_n_unique_in_tree()
+dict_index_get_n_unique_in_tree().  A FULLTEXT search sets all fields of
+FTS_DOC_ID_INDEX, also if that is the clustered index.
 It stays valid: a statement that adds an index closes all handles of the table. */
 inline ulint row_search_tuple_n_fields(dict_table_t *table)
 {
   ulint n= 1;
   for (const dict_index_t *index= dict_table_get_first_index(table); index;
        index= dict_table_get_next_index(index))
-    n= std::max<ulint>(n, index->is_clust() ? index->n_uniq : index->n_fields);
+    n= std::max<ulint>(n, index->is_clust() && index != table->fts_doc_id_index
+                       ? index->n_uniq : index->n_fields);
   return n;
 }
 
