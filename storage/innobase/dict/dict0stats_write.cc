@@ -128,7 +128,7 @@ public:
   stats_writer &operator=(const stats_writer&)= delete;
 
   /** @return whether the table has the primary key that MariaDB gives it and no
-  other, and nobody rebuilds it
+  other, no other columns, not even dropped ones, and nobody rebuilds it
   @param names  the columns, those of the key first
   @param n      their number
   @param n_key  number of columns of the key */
@@ -137,7 +137,8 @@ public:
     ut_ad(n <= MAX_COLUMNS);
     const dict_table_t *const table= index->table;
     if (!index->is_clust() || !index->is_committed() || index->is_corrupted() ||
-        index->n_uniq != n_key || UT_LIST_GET_LEN(table->indexes) != 1 ||
+        index->n_uniq != n_key || index->n_fields != n + 2 ||
+        UT_LIST_GET_LEN(table->indexes) != 1 ||
         table->n_v_cols || dict_index_is_online_ddl(index))
       return false;
     for (n_columns= 0; n_columns < n; n_columns++)
