@@ -285,13 +285,14 @@ fil_space_t *fil_ibd_file::create_space(uint32_t id, uint32_t expected,
     if (is_open)
     {
       /* The first I/O need not read the page again */
+      page0.note(space);
       node->handle= handle;
+      /* This looks at the file's flags */
       node->find_metadata(IF_WIN(,false));
       if (keep)
         handle= OS_FILE_CLOSED;
       else
         node->handle= OS_FILE_CLOSED;
-      page0.note(space);
       node->size= size;
       space->set_sizes(size);
     }
