@@ -111,9 +111,17 @@ bool Schema_condition::is_name(Item *item)
   case Item_func::COLLATE_FUNC:
     return is_name(func->arguments()[0]);
   case Item_func::CHAR_TYPECAST_FUNC:
-    /* A length makes it warn about what it cuts off */
+  {
+    /*
+      A length makes it warn about what it cuts off. In other character sets than
+      utf8 the name has other bytes, and several names may become the same one.
+    */
+    CHARSET_INFO *to= func->collation.collation;
     return !((Item_char_typecast*) func)->has_explicit_length() &&
+           (to == &my_charset_bin ||
+            ((to->state & MY_CS_UNICODE) && to->mbminlen == 1)) &&
            is_name(func->arguments()[0]);
+  }
   default:
     return false;
   }
@@ -191,7 +199,9 @@ bool Schema_condition::add_names(Item *item, Dynamic_array<LEX_CSTRING> *names,
     return false;
   }
   CHARSET_INFO *collation= ((Item_bool_func*) func)->compare_collation();
-  if (!collation || !(collation->state & MY_CS_BINSORT))
+  const bool by_bytes= collation == &my_charset_bin;
+  if (!collation || !(collation->state & MY_CS_BINSORT) ||
+      !(by_bytes || (collation->state & MY_CS_UNICODE)))
     return false;
 
   for (uint i= first; i < end; i++)
@@ -204,9 +214,9 @@ bool Schema_condition::add_names(Item *item, Dynamic_array<LEX_CSTRING> *names,
     if (!value)
       continue;                         // NULL is equal to no name
     uint errors;
-    if (converted.copy(value->ptr(), value->length(), value->charset(),
-                       value->charset() == &my_charset_bin ? &my_charset_bin
-                                                           : system_charset_info,
+    if (converted.copy(value->ptr(), value->length(),
+                       by_bytes ? &my_charset_bin : value->charset(),
+                       by_bytes ? &my_charset_bin : system_charset_info,
                        &errors))
     {
       *oom= true;
