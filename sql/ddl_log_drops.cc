@@ -10,8 +10,9 @@
   tables after it, and then syncs once.
 
   After a crash, recovery drops all tables that have an entry, so it also drops tables that
-  the statement had not come to. Each table is gone or whole, and the binary log has those
-  that are gone, as always, even if recovery cannot drop the last one. Like MariaDB's,
+  the statement had not come to. Each table is gone or whole, except a partitioned one: its
+  .par file goes first, so MariaDB's recovery may leave partitions. The binary log has the
+  tables that are gone, as always, even if recovery cannot drop the last one. Like MariaDB's,
   recovery looks for a FOREIGN KEY that refers to a table if the global foreign_key_checks
   is ON, whatever the statement had. A statement of fewer tables logs each table by itself,
   so after a crash it has dropped no more tables than in MariaDB.
