@@ -23,8 +23,8 @@ slice a thread
 So such a thread stops only DDL, and only while it reads rows. It does not load the
 definitions. A thread that loads the table at the same time finds the tablespace, or has
 created it; see fil_ibd_file::create_space(). These threads close no file of another table
-to make room: if innodb_open_files are open, fil_system knows the tablespace, and its file
-is closed.
+to make room: if innodb_open_files are open (half of that before the first connection),
+fil_system knows the tablespace, and its file is closed.
 
 If anything about a file is unusual, the thread calls fil_ibd_open() for this file, under
 lock_cache(). That function decides and reports as in MariaDB.

@@ -263,8 +263,15 @@ fil_space_t *fil_ibd_file::create_space(uint32_t id, uint32_t expected,
     read the table's row again */
     ut_ad(!is_open || dict_rows_t::may_read());
     IF_WIN(, ut_ad(!is_open || is_file_at(path, handle)));
+    /* The start opens the files of all tables if InnoDB has a key for encryption. It
+    keeps at most half of innodb_open_files open. innodb_open_files may be as large as
+    the limit of descriptors, and the start neither waits for a descriptor nor closes
+    another file to get one: fil_system would not know the next table. */
     const auto is_full= []()
-    { return fil_system.n_open + 1 >= srv_max_n_open_files; };
+    {
+      return fil_system.n_open + 1 >=
+        (srv_was_started ? srv_max_n_open_files : srv_max_n_open_files / 2);
+    };
 
     if (is_open && room == CLOSE_OTHERS)
       for (unsigned left= 8;
