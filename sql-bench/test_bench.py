@@ -24,7 +24,8 @@ sys.dont_write_bytecode = True
 import bench                                            # noqa: E402
 import scenarios                                        # noqa: E402
 from scenarios import (cold_open, ddl, farm, farm_rate, # noqa: E402
-                       hits, instructions, lower_limit, memory, query_cache)
+                       hits, instructions, lower_limit, memory, query_cache,
+                       warm_restart)
 from scenarios import wordpress as sites                # noqa: E402
 from benchlib import (callgrind, compare, heap, load,   # noqa: E402
                       profile, report, slow_disk, sysbench, timelimit, usage,
@@ -546,9 +547,10 @@ class FarmRateTest(unittest.TestCase):
         visitor = unittest.mock.Mock()
         visitor.see_page.side_effect = lambda: clock.sleep(page_seconds)
         with unittest.mock.patch.object(farm_rate, "time", clock):
-            took, _ = farm_rate.receive(None, visitor, times,
-                                        multiprocessing.Array("d", 2))
-        return [round(each) for each in took]
+            pages, _ = farm_rate.receive(None, visitor, times,
+                                         multiprocessing.Array("d", 2))
+        self.assertEqual([at for at, _ in pages], times)
+        return [round(ms) for _, ms in pages]
 
     def test_visitor_waits_for_those_before(self):
         self.assertEqual(self.receive([0.0, 0.001, 0.002], 0.01), [10, 19, 28])
@@ -918,12 +920,14 @@ class DdlTest(unittest.TestCase):
                    "print(time.monotonic() - begin)")
         with tempfile.TemporaryDirectory() as directory:
             slow = slow_disk.slow_disk(pathlib.Path(directory), read_ms=30,
-                                       sync_ms=50)
-            page, other = pathlib.Path(directory, "t.ibd"), pathlib.Path(directory, "t")
-            page.write_bytes(b"page")
-            other.write_bytes(b"page")
+                                       sync_ms=50, files=(".ibd", ".MYI"))
+            page, index, other = (pathlib.Path(directory, name)
+                                  for name in ("t.ibd", "t.MYI", "t"))
+            for file in (page, index, other):
+                file.write_bytes(b"page")
             for call, file, least in (("os.fsync(fd)", other, 0.05),
                                       ("os.fdatasync(fd)", other, 0.05),
+                                      ("os.read(fd, 4)", index, 0.03),
                                       ("os.pread(fd, 4, 0)", page, 0.03)):
                 took = subprocess.run(
                     [sys.executable, "-c", program.format(call), str(file)],
@@ -962,6 +966,32 @@ class LowerLimitTest(unittest.TestCase):
         with self.assertRaises(BenchError):
             lower_limit.lower(session, 1, 3, opened, stop)
         self.assertTrue(opened.is_set() and stop.is_set())
+
+
+class WarmRestartTest(unittest.TestCase):
+    def test_four_of_five_statements_are_for_the_hot_tables(self):
+        reader = warm_restart.Reader(unittest.mock.Mock(), 50, 1)
+        tables = [reader.table() for _ in range(5000)]
+        self.assertEqual(set(tables), set(range(1, 51)))
+        hot = sum(table % warm_restart.HOT_PART == 0 for table in tables)
+        self.assertAlmostEqual(hot / 5000, warm_restart.HOT_SHARE, delta=0.03)
+
+    def test_first_seconds_are_apart(self):
+        answers = [([(0.5, 100.0), (1.9, 50.0)], 0.0),
+                   ([(2.0, 3.0), (9.0, 4.0), (9.5, 2.0)], 0.0)]
+        found = warm_restart.WarmRestart.summary(answers, 7.0)
+        self.assertEqual(found, {
+            warm_restart.P50: 4.0, warm_restart.P99_FIRST: 100.0,
+            warm_restart.P99_LATER: 4.0, warm_restart.LONGEST: 100.0,
+            warm_restart.CPU: 7.0})
+
+    def test_plugin_that_does_not_load_is_seen(self):
+        server = unittest.mock.Mock()
+        for rows, loaded in (([], False),
+                             ([["Table_cache_load_status", "not loaded yet"]], False),
+                             ([["Table_cache_load_status", "Loading: 1"]], True)):
+            server.sql.return_value = rows
+            self.assertEqual(warm_restart.WarmRestart.has_loaded(server), loaded)
 
 
 class MemoryTest(unittest.TestCase):

@@ -53,6 +53,7 @@ from .scale import Scale
 from .sysbench_oltp import Sysbench
 from .sysbench_profile import SysbenchProfile
 from .table_cache import TableCache
+from .warm_restart import WarmRestart
 from .wordpress import Wordpress
 from .working_set import WorkingSet
 
@@ -60,6 +61,6 @@ ALL = {scenario.name: scenario
        for scenario in (OpenTables, TableCache, Sysbench, SysbenchProfile,
                         InnodbOpenFiles, FileFragmentation,
                         InformationSchema, WorkingSet, DdlChurn, QueryCache,
-                        ColdOpen, Farm, FarmRate, Wordpress, Scale, Refill,
-                        Memory, Catalog, Hits, LowerLimit,
+                        ColdOpen, WarmRestart, Farm, FarmRate, Wordpress,
+                        Scale, Refill, Memory, Catalog, Hits, LowerLimit,
                         Instructions, Ddl)}

@@ -106,9 +106,9 @@ class Ddl(Scenario):
         f"- DROP DATABASE: {UPDATERS} connections update rows of InnoDB tables of "
         "their own by primary key, with a commit each, while a database of 1000 "
         "tables with a row each is dropped.\n"
-        f"- Slow disk: the same with {SLOW_TABLES} tables, and slow_disk.c makes each "
-        f"sync take {SYNC_DELAY} ms longer. The server was restarted before, so it "
-        "does not know the tables.\n"
+        f"- Slow disk: slow_disk.c makes each sync take {SYNC_DELAY} ms longer. The "
+        f"database has {SLOW_TABLES} tables there, and the server was restarted "
+        "before, so it does not know them.\n"
         f"- Tables created and dropped: {SITE} InnoDB tables with WordPress's kinds "
         "of keys are created, and dropped in one statement, again and again.\n"
         "- Syncs: those that strace sees of all threads of the server, divided by "
@@ -151,9 +151,9 @@ class Ddl(Scenario):
         cells = [{"label": f"{SLOW * slow}{engine}: {what}", "engine": engine,
                   "what": what, "slow": slow} for slow in (False, True)
                  for engine in ENGINES for what in (DROP, STALL)]
-        cells += [{"label": f"tables created and dropped, 1/s, {number} "
-                   f"connection{'s' * (number > 1)}", "connections": number}
-                  for number in CONNECTIONS]
+        cells += [{"label": f"{SLOW * slow}tables created and dropped, 1/s, {number} "
+                   f"connection{'s' * (number > 1)}", "connections": number,
+                   "slow": slow} for slow in (False, True) for number in CONNECTIONS]
         if shutil.which("strace"):
             cells += [{"label": f"syncs a table, {what}", "syncs": what}
                       for what in ("CREATE", "DROP of 12")]
@@ -178,7 +178,7 @@ class Ddl(Scenario):
                     cell["slow"])
             return server.ddl_found[cell["what"]]
         if "connections" in cell:
-            return cls.rate(server, cell["connections"], options)
+            return cls.rate(server, cell["connections"], cell["slow"], options)
         if cell["syncs"] == "CREATE":
             server.ddl_syncs = cls.syncs(server)
         return server.ddl_syncs[cell["syncs"]]
@@ -199,13 +199,16 @@ class Ddl(Scenario):
         return {DROP: answers[0], STALL: max(answers[1:])}
 
     @staticmethod
-    def rate(server, connections, options):
-        sites = max(1, (4 if options.quick else 16) // (1 + (connections > 1)))
+    def rate(server, connections, slow, options):
+        """Tables that are created and dropped in a second."""
+        sites = 2 if slow else 4 if options.quick else 16
+        sites = max(1, sites // (1 + (connections > 1)))
         server.sql("".join(f"DROP DATABASE IF EXISTS tc_ddl_site{number};"
                            for number in range(connections)))
-        answers, begin, _ = run(server, HOT,
-                                *((make_and_drop, number, sites)
-                                  for number in range(connections)))
+        with on_slow_disk(server) if slow else contextlib.nullcontext():
+            answers, begin, _ = run(server, HOT,
+                                    *((make_and_drop, number, sites)
+                                      for number in range(connections)))
         return connections * sites * SITE / (max(answers) - begin)
 
     @staticmethod

@@ -32,8 +32,9 @@ def arrivals(rate, seconds, seed):
 
 
 def receive(_, visitor, times, shared):
-    """Take the next arrival until there is none; ms from the arrival to the end
-    of each page, and the time when the first visitor comes.
+    """Take the next arrival until there is none; of each page when the visitor
+    came and how many ms passed until its end, and the time when the first
+    visitor comes.
 
     shared: how many were taken, and when the first one comes
     """
@@ -50,7 +51,8 @@ def receive(_, visitor, times, shared):
         if wait > 0:
             time.sleep(wait)
         visitor.see_page()
-        took.append(1000 * (time.monotonic() - begin - times[number]))
+        took.append((times[number],
+                     1000 * (time.monotonic() - begin - times[number])))
 
 
 def receive_as(session, socket, sites, seed, times, shared):
@@ -164,7 +166,7 @@ class FarmRate(Farm):
         answers, _, used = run(server, None, *(
             (receive_as, server.socket, cls.sites(options), seed + number,
              times, shared) for number in range(CLIENTS)))
-        took = sorted(itertools.chain(*(took for took, _ in answers)))
+        took = sorted(ms for pages, _ in answers for _, ms in pages)
         return (len(took) / cls.seconds(options), percentile(took, 0.5),
                 percentile(took, 0.99), 1000 * used[0] / len(took))
 

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""How long statements take right after a restart, with and without the plugin that opens
+the tables again."""
+
+import multiprocessing
+import random
+import shutil
+import time
+
+from benchlib.load import read_files, run, shares
+from benchlib.scenario import (CONTROL, TABLE_BYTES, Scenario, engines,
+                               innodb_options, need_descriptors, positive)
+from benchlib.servers import BenchError, Server, copy_for_each, create_tables
+from benchlib.slow_disk import slow_disk
+from benchlib.statistics import percentile
+
+from .ddl import COLUMNS
+from .farm_rate import arrivals, receive
+
+DATABASE = "tc_warm_restart"
+NO_PLUGIN = "patched, no plugin"
+READERS = 4                     # connections that use the tables before the restart
+CLIENTS = 16
+RATE = 400                      # statements a second
+SECONDS = 10
+FIRST = 2                       # seconds that count as the first ones
+READ_DELAY = 1                  # ms that each read of a slow disk takes
+HOT_PART, HOT_SHARE = 5, 0.8    # every fifth table gets 80 % of the statements
+P50, P99_FIRST, P99_LATER, LONGEST, CPU = (
+    "p50, ms", f"p99 of the first {FIRST} s, ms", "p99 later, ms", "longest, ms",
+    "CPU time of the server, s")
+LABELS = (P50, P99_FIRST, P99_LATER, LONGEST, CPU)
+
+
+class Reader:
+    """A client that selects from tables, the hot ones more often."""
+
+    def __init__(self, session, tables, seed):
+        self.session = session
+        self.tables = tables
+        self.chance = random.Random(seed)
+
+    def table(self):
+        """Any number; of every HOT_PART numbers, the last one is hot."""
+        number = self.chance.randrange(self.tables // HOT_PART) * HOT_PART
+        hot = self.chance.random() < HOT_SHARE
+        return number + (HOT_PART if hot else self.chance.randint(1, HOT_PART - 1))
+
+    def see_page(self):
+        self.session.query(f"SELECT id FROM t{self.table()} LIMIT 1")
+
+
+def read(session, tables, seed, times, shared):
+    """receive(), as a client of benchlib.load."""
+    return receive(session, Reader(session, tables, seed), times, shared)
+
+
+def use(session, tables):
+    """Use each table, the hot ones more often."""
+    for table in tables:
+        for _ in range(1 if table % HOT_PART else 3):
+            session.query(f"SELECT id FROM t{table} LIMIT 1")
+
+
+class WarmRestart(Scenario):
+    name = "warm-restart"
+    title = "The first seconds after a restart"
+    source = "updates, and restarts in the night"
+    question = (
+        "How long do statements take in the first seconds after a restart? What does the "
+        "plugin table_cache_dump change?")
+    method = (
+        "A server uses all of its tables, every fifth one three times, and is "
+        f"restarted. Then statements come by chance, {RATE} a second on average, for "
+        f"{SECONDS} s: each selects a row of a table, {HOT_SHARE:.0%} of them of every "
+        "fifth table. A statement takes from its arrival to its answer, and at most "
+        f"{CLIENTS} run at once. 'Patched' has the plugin, which opens the tables again, "
+        f"and '{NO_PLUGIN}' has not. InnoDB dumps and loads its buffer pool, as by default. "
+        "All files are in the page cache; on the slow disk, slow_disk.c makes each read "
+        f"of a table's files take {READ_DELAY} ms longer.")
+    caveat = (
+        "The clients are Python programs on the same CPUs. They connect after the server "
+        "has started, so the plugin has a lead of as long as that takes.")
+    unit = "as named"
+    higher_is_better = False
+    needs_servers = False
+    weight = 4
+    pairs = 3
+
+    @staticmethod
+    def add_arguments(parser):
+        parser.add_argument("--restart-tables", type=positive, metavar="N",
+                            help="(default 8000, quick 1000)")
+        parser.add_argument("--restart-engines", default="myisam,innodb")
+
+    @staticmethod
+    def tables(options):
+        number = options.restart_tables or (1000 if options.quick else 8000)
+        return number // HOT_PART * HOT_PART
+
+    @classmethod
+    def settings(cls, options):
+        """{part: (engine, slow)}"""
+        return {f"{'slow disk, ' * slow}{engine}: ": (engine, slow)
+                for slow in (False, True)
+                for engine in engines(options.restart_engines)}
+
+    @classmethod
+    def parts(cls, options):
+        return list(cls.settings(options))
+
+    @classmethod
+    def check(cls, options):
+        need_descriptors(cls.tables(options))
+
+    @classmethod
+    def disk(cls, options):
+        return 3 * cls.tables(options) * sum(
+            TABLE_BYTES[engine] for engine in engines(options.restart_engines))
+
+    @classmethod
+    def cells(cls, options):
+        return [{"label": part + label, "part": part}
+                for part in cls.parts(options) for label in LABELS]
+
+    @classmethod
+    def server(cls, trees, variant, options, engine, data=None):
+        tables = cls.tables(options)
+        return Server(
+            trees / variant,
+            trees / "bench" / f"restart-{engine}-{tables}" / (data or variant),
+            [f"--table-open-cache={tables + 400}",
+             f"--table-definition-cache={tables + 400}",
+             f"--max-connections={CLIENTS + 20}", *innodb_options(tables)],
+            data or variant)
+
+    @classmethod
+    def prepare_program(cls, trees, options, progress):
+        """Make the tables once for each engine, and a copy for each variant."""
+        for engine in engines(options.restart_engines):
+            server = cls.server(trees, "stock", options, engine, "data")
+            if (server.datadir.parent / "ready").exists():
+                continue
+            shutil.rmtree(server.datadir.parent, ignore_errors=True)
+            server.start("--innodb-flush-log-at-trx-commit=0", "--debug-no-sync",
+                         "--skip-innodb-doublewrite", "--sync-frm=0")
+            create_tables(server, DATABASE, engine, cls.tables(options), progress,
+                          columns=COLUMNS[1:-1])
+            server.sql("".join(f"INSERT INTO t{table} () VALUES ();"
+                               for table in range(1, cls.tables(options) + 1)),
+                       DATABASE)
+            server.stop()
+            copy_for_each(server, [cls.server(trees, variant, options, engine)
+                                   for variant in ("stock", "patched")], progress)
+
+    @classmethod
+    def measure_pair(cls, trees, options, part, order):
+        engine, slow = cls.settings(options)[part]
+        found = {}
+        for name in (*order, CONTROL, NO_PLUGIN):
+            variant = {CONTROL: "stock", NO_PLUGIN: "patched"}.get(name, name)
+            server = cls.server(trees, variant, options, engine)
+            read_files(server.datadir)
+            for label, value in cls.restart(server, options, slow,
+                                            name == "patched").items():
+                found.setdefault(part + label, {})[name] = value
+        return found
+
+    @classmethod
+    def restart(cls, server, options, slow, plugin):
+        """Use all tables, restart, and measure."""
+        tables = cls.tables(options)
+        more = [f"--plugin-dir={server.build / 'plugin' / 'table_cache_dump'}",
+                "--plugin-load-add=table_cache_dump"] if plugin else []
+        server.start(*more)
+        run(server, DATABASE, *((use, share) for share in
+                                shares(range(1, tables + 1), READERS)))
+        server.stop()
+        if slow:
+            server.environment = slow_disk(
+                server.datadir.parent, read_ms=READ_DELAY,
+                files=(".frm", ".ibd", ".MYI", ".MAI"))
+        server.start(*more)
+        times = arrivals(RATE, SECONDS, 1)
+        shared = multiprocessing.Array("d", 2)
+        answers, _, _ = run(server, DATABASE, *(
+            (read, tables, seed, times, shared) for seed in range(CLIENTS)))
+        used = server.cpu_seconds()
+        if plugin and not cls.has_loaded(server):
+            raise BenchError("the plugin loads no tables")
+        server.stop()
+        server.environment = {}
+        return cls.summary(answers, used)
+
+    @staticmethod
+    def has_loaded(server):
+        """Whether the plugin has begun to load."""
+        rows = server.sql("SHOW GLOBAL STATUS LIKE 'Table_cache_load_status'")
+        return bool(rows) and rows[0][1] != "not loaded yet"
+
+    @staticmethod
+    def summary(answers, used):
+        """What was measured, from what the clients answer and the server has used."""
+        statements = [each for answer, _ in answers for each in answer]
+        first = [ms for at, ms in statements if at < FIRST]
+        later = [ms for at, ms in statements if at >= FIRST]
+        both = first + later
+        return {P50: percentile(both, 0.5), P99_FIRST: percentile(first, 0.99),
+                P99_LATER: percentile(later, 0.99), LONGEST: max(both), CPU: used}
