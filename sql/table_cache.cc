@@ -355,6 +355,10 @@ void tc_opened_ahead(TABLE *table)
                                       Table_cache_instance::WEIGH;
 }
 
+const char tc_dump_state_started[]= "Initialized",
+           tc_dump_state_waiting[]= "Waiting to dump or load the table cache",
+           tc_dump_state_loading[]= "Loading the table cache";
+
 
 /**
   Release a TABLE that the caller uses.

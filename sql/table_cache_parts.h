@@ -5,8 +5,8 @@
 /**
   @file
   The functions by which the table cache (table_cache*.cc) and the table
-  definition cache (table_def_cache.cc) call each other. tc_opened_ahead() is
-  for plugins that open tables ahead of their use.
+  definition cache (table_def_cache.cc) call each other. tc_opened_ahead() and
+  tc_dump_state_* are for plugins that open tables ahead of their use.
 
   tc_part_size() bytes after each TDC_element belong to the table cache: the
   free half of the share's TABLEs (table_cache_slot.h).
@@ -36,6 +36,12 @@ void tc_take_free_tables(TDC_element *element, Table_list *out);
 void tc_close_tables(Table_list *list);
 
 void tc_opened_ahead(TABLE *table);
+/*
+  What SHOW PROCESSLIST shows of such a plugin's threads. It reads these texts
+  without a lock, and may do so after the plugin was unloaded.
+*/
+extern const char tc_dump_state_started[], tc_dump_state_waiting[],
+                  tc_dump_state_loading[];
 
 /* table_cache_memory.cc */
 void tdc_weigh_share(TDC_element *element, TABLE_SHARE *share, bool new_share);

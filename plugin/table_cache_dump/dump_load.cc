@@ -15,7 +15,8 @@
      (lock_wait_timeout is 0): it skips the table.
   2. A statement that needs an exclusive lock on the table waits until the
      thread has released it.
-  3. A thread that loads evicts nothing: it ends when the caches are full.
+  3. A thread that loads evicts nothing: it ends when the caches are full, or
+     nearly as large as table_cache_memory.
   4. If statements began while the thread opened a table, it pauses for as long
      as that took. So it works at most half of the time.
   5. The thread does not repair a crashed table, which may take long. It leaves
@@ -31,6 +32,7 @@
 */
 
 #include "table_cache_dump.h"
+#include "table_cache_memory.h"
 #include "table_cache_parts.h"
 #include "sql_parse.h"
 #include "transaction.h"
@@ -43,6 +45,8 @@
 static const ulonglong MAX_PAUSE= 20000;
 /** Largest number of instances that a thread opens of one table. */
 static const uint MAX_INSTANCES= 1024;
+/** A load leaves this part of table_cache_memory unused. */
+static const uint MEMORY_PART= 32;
 
 
 /* ------------------------------------------------------------- the threads */
@@ -69,13 +73,19 @@ THD *dump_new_thd()
   thd->client_capabilities= 0;
   my_net_init(&thd->net, NULL, thd, MYF(MY_THREAD_SPECIFIC));
   thd->variables.lock_wait_timeout= 0;
-  thd->variables.option_bits&= ~OPTION_BIN_LOG;
+  /*
+    With autocommit=0, an InnoDB sequence would begin a transaction when the
+    thread opens it. The thread would then keep its metadata locks.
+  */
+  thd->variables.option_bits&= ~OPTION_NOT_AUTOCOMMIT;
+  thd->variables.option_bits|= OPTION_AUTOCOMMIT;
+  thd->server_status|= SERVER_STATUS_AUTOCOMMIT;
   thd->variables.tx_read_only= false;
   thd->tx_read_only= false;
 #ifdef WITH_WSREP
   thd->variables.wsrep_on= FALSE;
 #endif
-  thd->proc_info= "Initialized";
+  thd->proc_info= tc_dump_state_started;
   thd->set_time();
   server_threads.insert(thd);
   set_current_thd(save);
@@ -120,7 +130,9 @@ uint Load::reserve(uint tables)
   */
   const ulong others= reserved.fetch_add(tables);
   const ulong used= others + tc_records();
-  const ulong room= used < tc_size && tdc_records() + wanted <= tdc_size ?
+  const size_t limit= tc_memory.limit();
+  const ulong room= used < tc_size && tdc_records() + wanted <= tdc_size &&
+                    (!limit || tc_memory.sum() < limit - limit / MEMORY_PART) ?
                     MY_MIN(tc_size - used, tables) : 0;
   reserved-= tables - room;
   return (uint) room;
@@ -223,13 +235,15 @@ static void load_entries(Load *load, THD *thd)
 {
   for (;;)
   {
-    thd->proc_info= "Loading the table cache";
-    DBUG_EXECUTE_IF("table_cache_load_hold",
-                    while (DBUG_IF("table_cache_load_hold"))
-                    {
-                      if (!dump_load_pause(load, thd, 10000))
-                        return;
-                    });
+    thd->proc_info= tc_dump_state_loading;
+#ifndef DBUG_OFF
+    while (DBUG_IF("table_cache_load_hold") ||
+           (load->next >= 2 && DBUG_IF("table_cache_load_hold_after_2")))
+    {
+      if (!dump_load_pause(load, thd, 10000))
+        return;
+    }
+#endif
     if (load->abort || thd->killed)
       return;
     const size_t i= load->next.fetch_add(1);

@@ -23,8 +23,8 @@
      with the numbers of the loaded file, as if the load had completed.
 
   It does not have tables that only scans have used (tc_is_scan()), views,
-  tables of INFORMATION_SCHEMA and PERFORMANCE_SCHEMA, and tables on other
-  servers (is_elsewhere()).
+  tables of INFORMATION_SCHEMA and PERFORMANCE_SCHEMA, tables on other servers
+  (is_elsewhere()), and MEMORY and MERGE tables (must_user_open()).
 */
 
 #include "table_cache_dump.h"
@@ -91,6 +91,35 @@ static bool add_rest(Collected *all)
 }
 
 
+/** @return the engine of a table, or of its partitions */
+
+static const handlerton *engine_of(const TABLE_SHARE *share)
+{
+#ifdef WITH_PARTITION_STORAGE_ENGINE
+  if (share->default_part_plugin)
+    return plugin_hton(share->default_part_plugin);
+#endif
+  return share->db_type();
+}
+
+
+/**
+  Does it matter which thread opens this table first?
+
+  1. MEMORY. The thread that opens the table first after a restart takes its own
+     max_heap_table_size as the limit of the table.
+  2. MERGE. The thread also opens the tables below, for which the load has
+     reserved no places. The dump has the open ones of these by themselves.
+*/
+
+static bool must_user_open(const TABLE_SHARE *share)
+{
+  const handlerton *engine= engine_of(share);
+  return engine && (engine->db_type == DB_TYPE_HEAP ||
+                    engine->db_type == DB_TYPE_MRG_MYISAM);
+}
+
+
 /**
   Does the server connect to another one when it opens this table?
 
@@ -110,11 +139,10 @@ static bool add_rest(Collected *all)
 
 static bool is_elsewhere(const TABLE_SHARE *share)
 {
-  const handlerton *engine= share->db_type();
+  const handlerton *engine= engine_of(share);
 #ifdef WITH_PARTITION_STORAGE_ENGINE
   if (share->default_part_plugin)
   {
-    engine= plugin_hton(share->default_part_plugin);
     if (share->partition_info_str &&
         strstr(share->partition_info_str, "CONNECTION = "))
       return true;
@@ -138,7 +166,8 @@ static my_bool collect(void *arg, void *all_arg)
   mysql_mutex_lock(&element->LOCK_table_share);
   const TABLE_SHARE *share= element->share;
   const bool wanted= share && !share->is_view && !element->flushed &&
-    share->table_category < TABLE_CATEGORY_INFORMATION && !is_elsewhere(share);
+    share->table_category < TABLE_CATEGORY_INFORMATION &&
+    !is_elsewhere(share) && !must_user_open(share);
   if (wanted)
     tc_get_share_info(element, &info);
   mysql_mutex_unlock(&element->LOCK_table_share);

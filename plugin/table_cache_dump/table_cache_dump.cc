@@ -40,6 +40,7 @@
 #include "debug_sync.h"
 #include "log.h"
 #include "mysqld.h"
+#include "table_cache_parts.h"
 #include <mutex>
 
 /** Bits of a request. */
@@ -281,7 +282,8 @@ static void end_load(bool now, bool another)
        "%llu that are gone, locked or cannot be opened were skipped%s",
        load.complete() ? "loaded" : "load aborted", (ulonglong) load.opened,
        (ulonglong) dump.n, ms / 1000, ms % 1000, (ulonglong) load.skipped,
-       load.full ? "; table_open_cache or table_definition_cache is full" : "");
+       load.full ? "; table_open_cache, table_definition_cache or "
+                   "table_cache_memory is full" : "");
 }
 
 
@@ -295,8 +297,7 @@ static void end_load(bool now, bool another)
 
 static uint wait_for_request(THD *thd, double seconds)
 {
-  static PSI_stage_info stage= { 0, "Waiting to dump or load the table cache",
-                                 0 };
+  static PSI_stage_info stage= { 0, tc_dump_state_waiting, 0 };
   struct timespec until;
   PSI_stage_info old_stage;
   uint requested;
