@@ -9,10 +9,11 @@
   from then on a thread takes them when it locks the handle and gives them back
   when it unlocks the handle, so that a table in the table cache needs none.
   ha_partition also uses handles without a lock, see
-  storage/myisam/mi_key_buffers.c: then _ma_readinfo() takes the pages, and they
-  stay until the next unlock or maria_close(). All other handles keep them until
-  they are closed, because Aria itself, the recovery and tools use such a handle
-  without a lock. These are also
+  storage/myisam/mi_key_buffers.c: then _ma_readinfo() takes the pages, or
+  ha_maria::rnd_init(), because a thread reads long blobs through one of them. The
+  handle keeps them until the next unlock or maria_close(). All other handles keep
+  them until they are closed, because Aria itself, the recovery and tools use such a
+  handle without a lock. These are also
 
   1. temporary tables, which stay locked until they are closed; their memory
      counts for the session, so it does not come from the pool;
