@@ -111,7 +111,7 @@ ALONE = ("innodb-latch-wakeups", "s3-alter", "aria-checkpoint-no-memory",
          "innodb-checkpoint-lsn", "innodb-write-during-fsync",
          "innodb-index-stubs", "innodb-first-touch-descriptor",
          "repair-use-frm-share", "innodb-orphan-file", "innodb-key-rotation",
-         "innodb-failed-create")
+         "innodb-failed-create", "innodb-evicted-definition")
 
 
 def all_sources():
