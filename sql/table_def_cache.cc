@@ -947,10 +947,10 @@ void TDC_element::flush(THD *thd, bool mark_flushed)
 /**
   Close all free TABLEs of a share; see flush().
 
-  Most callers have an exclusive metadata lock. ALTER of an S3 table, and the
-  error path of online ALTER in 11.8, have none. Then other threads may go on to
-  use TABLEs of the share. When they release these, they find 'flushed' set, and
-  close them.
+  Most callers have an exclusive metadata lock. OPTIMIZE and REPAIR, CHECK that
+  has found an error, ALTER of an S3 table, and the error path of online ALTER in
+  11.8 have none. Then other threads may go on to use TABLEs of the share. When
+  they release these, they find 'flushed' set, and close them.
 */
 
 void TDC_element::flush_unused(bool mark_flushed)
