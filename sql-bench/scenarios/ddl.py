@@ -148,12 +148,15 @@ class Ddl(Scenario):
 
     @classmethod
     def cells(cls, options):
-        cells = [{"label": f"{SLOW * slow}{engine}: {what}", "engine": engine,
+        drops = [{"label": f"{SLOW * slow}{engine}: {what}", "engine": engine,
                   "what": what, "slow": slow} for slow in (False, True)
                  for engine in ENGINES for what in (DROP, STALL)]
-        cells += [{"label": f"{SLOW * slow}tables created and dropped, 1/s, {number} "
-                   f"connection{'s' * (number > 1)}", "connections": number,
-                   "slow": slow} for slow in (False, True) for number in CONNECTIONS]
+        rates = [{"label": f"{SLOW * slow}tables created and dropped, 1/s, {number} "
+                  f"connection{'s' * (number > 1)}", "connections": number,
+                  "slow": slow} for slow in (False, True) for number in CONNECTIONS]
+        # For some seconds after many files were deleted, ext4 takes long to choose an
+        # inode. So those of the fast disk come before all drops
+        cells = rates[:2] + drops + rates[2:]
         if shutil.which("strace"):
             cells += [{"label": f"syncs a table, {what}", "syncs": what}
                       for what in ("CREATE", "DROP of 12")]
