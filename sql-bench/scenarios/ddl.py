@@ -156,7 +156,8 @@ class Ddl(Scenario):
                   "slow": slow} for slow in (False, True) for number in CONNECTIONS]
         # For some seconds after many files were deleted, ext4 takes long to choose an
         # inode. So those of the fast disk come before all drops
-        cells = rates[:2] + drops + rates[2:]
+        fast = len(CONNECTIONS)
+        cells = rates[:fast] + drops + rates[fast:]
         if shutil.which("strace"):
             cells += [{"label": f"syncs a table, {what}", "syncs": what}
                       for what in ("CREATE", "DROP of 12")]
