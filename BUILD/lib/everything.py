@@ -2,10 +2,11 @@
 """What 'BUILD/test all' needs of run_tests.py: the list of all runs, which of
 them have been made, and a comparison with those of an earlier revision.
 
-A run is WHAT:TYPE. out/SERIES/test-all.json keeps the results of each run that
-ended, so that an interrupted 'all' continues with the next run. They count only
-for the revision of the repository that they were made with. A run with a
-failure is made again.
+A run is WHAT:TYPE. out/SERIES/tests-made.json keeps the results of each run that
+ended, so that an interrupted 'all' continues with the next run. They count as
+long as the files of the repository are the same; only the unit run reads the
+documents and benchmarks, so another document makes only this run again. A run
+with a failure is made again.
 
 BUILD/lib/tested-SERIES is a line for each run of an earlier revision: the run,
 and how many of its tests passed, failed and were skipped.
@@ -17,6 +18,8 @@ import pathlib
 import re
 import subprocess
 
+# Only the unit run reads these
+NO_CODE = ("**/*.md", "docs/**", "sql-bench/**")
 SECONDS = 60                    # of each stress program
 OWN_RUNS = ("unit:release", "suite:release", "suite:debug")
 LAST_RUNS = ("stress:debug", "stress:asan", "stress:tsan", "series:release",
@@ -50,29 +53,39 @@ def runs(source):
             *LAST_RUNS]
 
 
-def revision(top):
-    """What distinguishes this state of the repository from others."""
-    def git(*words):
-        return subprocess.run(["git", "-C", str(top), *words], check=True,
-                              stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL).stdout
+def state(top, excluded=()):
+    """A hash of the files of the repository, without those that match one of
+    the excluded patterns; "unknown" outside of a clone."""
+    which = ["--", ".", *(f":(exclude,top,glob){name}" for name in excluded)]
+    found = hashlib.sha256()
     try:
-        changes = git("diff", "HEAD") + git("status", "--porcelain")
-        changed = hashlib.sha256(changes).hexdigest()[:12] if changes else ""
-        return git("rev-parse", "HEAD").decode().strip() + changed
+        for words in (["ls-files", "--stage"], ["diff", "HEAD"],
+                      ["ls-files", "--others", "--exclude-standard"]):
+            found.update(subprocess.run(
+                ["git", "-C", str(top), *words, *which], check=True,
+                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout)
     except (OSError, subprocess.CalledProcessError):
-        return "unknown"                # not a clone: nothing is kept
+        return "unknown"                # nothing is kept
+    return found.hexdigest()
+
+
+def states(top):
+    """{WHAT: the state of the files that this run reads}; "" for all others."""
+    return {"unit": state(top), "": state(top, NO_CODE)}
 
 
 class Kept:
-    """The results of the runs that have been made."""
+    """The results of the runs that have been made. now is what states() got."""
 
     def __init__(self, file, now):
-        self.file, self.revision, self.made = file, now, {}
-        if file.exists() and now != "unknown":
-            data = json.loads(file.read_text())
-            if data["revision"] == now:
-                self.made = data["runs"]
+        self.file, self.states, self.made = file, now, {}
+        if file.exists():
+            self.made = {run: result
+                         for run, result in json.loads(file.read_text()).items()
+                         if self.state(run) == result["state"] != "unknown"}
+
+    def state(self, run):
+        return self.states.get(run.split(":")[0], self.states[""])
 
     def get(self, run):
         """What keep() got, or None if the run has to be made."""
@@ -80,11 +93,10 @@ class Kept:
 
     def keep(self, run, title, outcome, retried):
         """Keep what a run reported, {test: 'passed', 'failed' or 'skipped'}."""
-        self.made[run] = {"title": title, "outcome": outcome,
+        self.made[run] = {"state": self.state(run), "title": title, "outcome": outcome,
                           "retried": sorted(retried)}
         new = self.file.with_suffix(".new")
-        new.write_text(json.dumps({"revision": self.revision,
-                                   "runs": self.made}, indent=0) + "\n")
+        new.write_text(json.dumps(self.made, indent=0) + "\n")
         new.replace(self.file)
 
 

@@ -564,8 +564,8 @@ class Everything:
 
     def __init__(self, runner, record):
         self.runner, self.record = runner, record
-        self.kept = everything.Kept(runner.trees / "test-all.json",
-                                    everything.revision(runner.top))
+        self.kept = everything.Kept(runner.trees / "tests-made.json",
+                                    everything.states(runner.top))
         self.counts = {}
 
     def run(self, run, make):

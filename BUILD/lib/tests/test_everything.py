@@ -3,6 +3,7 @@
 what is made again after an interruption, and what counts as worse."""
 
 import pathlib
+import subprocess
 import sys
 import tempfile
 import types
@@ -40,6 +41,48 @@ class SuitesTest(unittest.TestCase):
             everything.default_suites(self.source)
 
 
+class StateTest(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.top = pathlib.Path(directory.name)
+
+    def commit(self, **files):
+        for name, text in files.items():
+            path = self.top / name.replace("_", "/").replace("DOT", ".")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        for words in (["init", "-q"], ["add", "."],
+                      ["-c", "user.name=a", "-c", "user.email=b", "commit",
+                       "-q", "-m", "c"]):
+            subprocess.run(["git", "-C", str(self.top), *words], check=True)
+
+    def test_documents_count_for_the_unit_run_only(self):
+        self.commit(READMEDOTmd="1", docs_aDOTsvg="1", sql_aDOTcc="1")
+        before = everything.states(self.top)
+        self.top.joinpath("README.md").write_text("2")
+        self.top.joinpath("docs/a.svg").write_text("2")
+        after = everything.states(self.top)
+        self.assertEqual(before[""], after[""])
+        self.assertNotEqual(before["unit"], after["unit"])
+
+    def test_code_counts_whether_committed_changed_or_new(self):
+        found = set()
+        self.commit(sql_aDOTcc="1")
+        found.add(everything.states(self.top)[""])
+        self.top.joinpath("sql/a.cc").write_text("2")
+        found.add(everything.states(self.top)[""])
+        self.top.joinpath("sql/b.cc").write_text("1")
+        found.add(everything.states(self.top)[""])
+        self.commit(sql_aDOTcc="3")
+        found.add(everything.states(self.top)[""])
+        self.assertEqual(len(found), 4)
+
+    def test_outside_of_a_clone_the_state_is_unknown(self):
+        self.assertEqual(everything.states(self.top),
+                         {"unit": "unknown", "": "unknown"})
+
+
 class RunsTest(unittest.TestCase):
     def setUp(self):
         directory = tempfile.TemporaryDirectory()
@@ -47,45 +90,53 @@ class RunsTest(unittest.TestCase):
         self.directory = pathlib.Path(directory.name)
         self.made = []
 
-    def all_at(self, revision, outcome="passed"):
-        """Run two runs, each of one test, as 'all' does at a revision."""
+    def all_at(self, code, outcome="passed", documents="d1"):
+        """Run a run of code and the unit run, each of one test, as 'all' does
+        if their files are in these states."""
         runner = types.SimpleNamespace(
             top=self.directory, trees=self.directory / "10.11",
             excuse=lambda name: None)
         runner.trees.mkdir(exist_ok=True)
         runner.counts = lambda results: run_tests.Runner.counts(runner, results)
         whole = run_tests.Everything(runner, record=False)
-        whole.kept = everything.Kept(runner.trees / "test-all.json", revision)
+        whole.kept = everything.Kept(runner.trees / "tests-made.json",
+                                     {"unit": code + documents, "": code})
 
         def make(run):
             self.made.append(run)
             results = run_tests.Results(run)
             results.add("a test", outcome)
             return results
-        for run in ("one:release", "two:debug"):
+        for run in ("main-:release", "unit:release"):
             whole.run(run, lambda run=run: make(run))
         return whole.counts
 
     def test_what_has_passed_is_not_made_again(self):
         first = self.all_at("r1")
         self.assertEqual(self.all_at("r1"), first)
-        self.assertEqual(self.made, ["one:release", "two:debug"])
+        self.assertEqual(self.made, ["main-:release", "unit:release"])
 
-    def test_another_revision_makes_all_again(self):
+    def test_other_code_makes_all_again(self):
         self.all_at("r1")
         self.all_at("r2")
         self.assertEqual(len(self.made), 4)
 
+    def test_another_document_makes_only_the_unit_run_again(self):
+        self.all_at("r1")
+        self.all_at("r1", documents="d2")
+        self.assertEqual(self.made,
+                         ["main-:release", "unit:release", "unit:release"])
+
     def test_outside_of_a_clone_nothing_counts_as_made(self):
-        self.all_at("unknown")
-        self.all_at("unknown")
+        self.all_at("unknown", documents="")
+        self.all_at("unknown", documents="")
         self.assertEqual(len(self.made), 4)
 
     def test_what_has_failed_is_made_again(self):
         self.assertEqual(self.all_at("r1", "failed"),
-                         {"one:release": (0, 1, 0), "two:debug": (0, 1, 0)})
+                         {"main-:release": (0, 1, 0), "unit:release": (0, 1, 0)})
         self.assertEqual(self.all_at("r1"),
-                         {"one:release": (1, 0, 0), "two:debug": (1, 0, 0)})
+                         {"main-:release": (1, 0, 0), "unit:release": (1, 0, 0)})
 
     def test_record_is_read_as_it_was_written(self):
         file = self.directory / "tested"
