@@ -11,11 +11,16 @@ CCACHE_BASEDIR=$1 CCACHE_NOHASHDIR=1
 CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime,locale
 export CCACHE_BASEDIR CCACHE_NOHASHDIR CCACHE_SLOPPINESS
 shift
-# CMake has a precompiled header made with -include of its own source.  ccache
-# would take the former precompiled header for an input, and find the new one
-# only where the same had been before it.
+# Two things about precompiled headers:
+#  1. CMake has one made with -include of its own source.  ccache would take the
+#     former precompiled header for an input, and find the new one only where
+#     the same had been before it.
+#  2. It has a checksum of each header with '#pragma once', comments included.
+#     Without CCACHE_DEPEND, ccache may compare preprocessed text, which has no
+#     comments, and return a precompiled header with another checksum.
 case "$*" in
   *" -x c++-header "*)
+    export CCACHE_DEPEND=1
     before=
     for argument in "$@"; do
       [ "$before" != -o ] || rm -f -- "$argument"
