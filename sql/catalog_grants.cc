@@ -52,8 +52,8 @@ bool Granted_databases::add_name(const char *name)
 /**
   Add the database of a grant at the level of databases.
 
-  In most of them the wildcards are escaped: `site\_1` is the name site_1. What
-  counts as an escape is what wild_compare() takes for one.
+  Most grants escape the wildcards: `site\_1` is the name site_1. An escape is what
+  wild_compare() takes for one.
 */
 bool Granted_databases::add_pattern(const char *pattern)
 {
@@ -105,8 +105,8 @@ bool Granted_databases::only_names() const
 
 
 /**
-  Patterns are compared byte by byte, but with lower_case_table_names with names in lower
-  case.
+  The checks compare patterns with names byte by byte. But with
+  lower_case_table_names they turn the names to lower case first.
 */
 bool Granted_databases::has_prefixes() const
 {

@@ -64,7 +64,7 @@ public:
   /** The names without wildcards, each once, in the order of their bytes */
   const Dynamic_array<LEX_CSTRING> &names() const { return m_names; }
 
-  /** Do all visible names begin as names() and the patterns do, byte by byte? */
+  /** Does each visible name begin, byte by byte, as a name or pattern here does? */
   bool has_prefixes() const;
 
   /** A pattern's bytes before the first wildcard: each of its names begins so */
@@ -97,9 +97,9 @@ private:
 };
 
 /**
-  The thread asks about more databases than acl_cache holds, so it does not use that
-  cache: it would replace the answers that others use by answers that no statement asks
-  for again. An Ask_about_many sets this.
+  True: the thread asks about more databases than acl_cache holds. So it does not use
+  that cache. Otherwise it would replace the answers that others use by answers that
+  no statement asks for again. An Ask_about_many sets this.
 */
 extern thread_local bool acl_asks_about_many;
 

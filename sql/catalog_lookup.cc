@@ -239,7 +239,7 @@ bool Schema_condition::add_names(Item *item, Dynamic_array<LEX_CSTRING> *names,
 }
 
 
-/** A look for a file costs a fifth of reading a small directory, or less */
+/** Looking for one file costs at most a fifth of reading a small directory */
 static constexpr size_t MOST_LOOKS= 1000, FEW_LOOKS= 4;
 
 
@@ -286,7 +286,7 @@ bool Named_tables::find(const LEX_CSTRING &db, Dynamic_array<LEX_CSTRING*> *tabl
     char file[FN_REFLEN + 1], back[SAFE_NAME_LEN + 1], frm[2 * FN_REFLEN + 8];
     if (name.length >= sizeof(back))
       continue;
-    /* A name counts only if reading the directory would have come to the same name */
+    /* A name counts only if reading the directory would find the same name */
     if (is_prefix(name.str, MYSQL50_TABLE_NAME_PREFIX))
       strmake(file, name.str + MYSQL50_TABLE_NAME_PREFIX_LENGTH, sizeof(file) - 1);
     else

@@ -122,7 +122,7 @@ bool Database_list::look_up(const Dynamic_array<LEX_CSTRING> &names)
 /**
   Add a database if its directory is there.
 
-  A name counts only if reading the data directory would have come to the same name.
+  A name counts only if reading the data directory would find the same name.
   So the old name `#mysql50#a` is not another one for the database a.
 
   @return true if out of memory

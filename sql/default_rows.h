@@ -7,9 +7,9 @@
   Tables whose default rows have the same bytes share one copy.
 
   TABLE_SHARE::default_values is as long as the longest row of fixed columns and
-  VARCHARs, 2 KiB on average for WordPress's tables, and nobody writes to it
-  after the share has been read. A server with thousands of sites has the same
-  few rows thousands of times.
+  VARCHARs: 2 KiB on average for WordPress's tables. No thread writes to it
+  after the share has been read. Without this file, a server with thousands of
+  sites would have the same few rows thousands of times.
 
   Only shares in the table definition cache do this: default_row_of() is the
   share's pointer to the copy.

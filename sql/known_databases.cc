@@ -478,8 +478,8 @@ bool Newest::bring_up_to_date(bool (*ignored)(const char*))
     struct stat stat;
     int bytes= 0;
     /*
-      With another modification time, but no change in the queue, the directory has been
-      changed behind the queue's back, or the change is not there yet.
+      The directory has another modification time, but the queue has no change. Either
+      the kernel has not queued the change at all, or it has not queued it yet.
     */
     if (list && (ioctl(queue, FIONREAD, &bytes) || !bytes))
       forget();

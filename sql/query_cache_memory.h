@@ -38,8 +38,10 @@
 
   A class spans at most 1/64 of its size; up to 1 kB a class has only one size.
   So the block that allocate() takes is at most 1.6 % longer than the best fit,
-  which the sorted lists of MariaDB gave. Keeping those sorted cost a walk
-  through a list for every release: see bug 28382 of 2007.
+  which the sorted lists of MariaDB gave. (It may be longer if none of the first
+  TRIES blocks of the class is long enough: then it is one of a larger class.)
+  Keeping the lists sorted cost a walk through a list for every release: see bug
+  28382 of 2007.
 
   The allocator never makes a block shorter than min_block, because its header
   would cost more than the block is worth. It leaves a remainder that short in

@@ -28,9 +28,9 @@
 #include "query_cache_parts.h"
 
 /*
-  pack_blocks() does not move tables with more queries than PACK_TABLE_QUERIES
-  and blocks longer than PACK_LENGTH bytes; join_blocks() does not join results
-  longer than that
+  pack_blocks() moves neither tables with more than PACK_TABLE_QUERIES queries
+  nor blocks of more than PACK_LENGTH bytes. join_blocks() does not join results
+  of more than PACK_LENGTH bytes
 */
 static constexpr int32 PACK_TABLE_QUERIES= 1000;
 static constexpr size_t PACK_LENGTH= 1 << 20;

@@ -50,9 +50,11 @@ static constexpr uint32 ORPHAN= 1U << 31;
 static constexpr ulonglong SLICE= 500000;
 
 /**
-  The right to do some maintenance, which one thread at a time has. LOCK_pack
-  protects that to pack (FLUSH QUERY CACHE), LOCK_database that to walk along the
-  tables (DROP DATABASE). A thread holds the mutex for a moment.
+  The right to do some maintenance, which one thread at a time has. There are
+  two, each with a mutex that a thread holds only for a moment:
+
+  1. the right to pack (FLUSH QUERY CACHE), with LOCK_pack;
+  2. the right to walk along the tables (DROP DATABASE), with LOCK_database.
 */
 struct Query_cache_right
 {

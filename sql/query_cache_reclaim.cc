@@ -136,8 +136,8 @@ bool Query_cache::is_dead(Query_cache_block *query_block)
 /**
   Invalidate a table: from now on no statement gets any of its results.
 
-  While locked: mark the block dead, take it out of the hash, move it to
-  dead_tables.
+  The caller holds the cache's lock. The function marks the table's block as
+  dead, takes it out of the hash, and moves it to dead_tables.
 
   @return number of the table's queries
 */

@@ -67,14 +67,18 @@ Query_cache_resizes query_cache_resizes;
 
 
 /**
-  Something has happened for which a resize may wait. The caller may hold the
-  cache's lock.
+  Wake up the resizes that wait, because something has happened for which they
+  may wait. The caller may hold the cache's lock.
 
-  No wake-up is lost. All these operations have one order: the caller changes the
-  count of pins or of areas, or 'settings', and then reads 'waiting'; the resize
-  adds to that, and then reads the counts. So one of the two sees what the other
-  has done. If the resize has read the counts before the change, it finds that
-  'events' is not what it was before it read them.
+  No wake-up is lost, because all these operations have one order:
+
+  1. The caller changes the count of pins or of areas, or 'settings'. Then it
+     reads 'waiting'.
+  2. The resize adds to 'waiting'. Then it reads 'events', and then the counts.
+
+  So the caller sees that a resize waits, or the resize sees the change. If the
+  resize has read the counts before the change, it finds 'events' changed, and
+  does not sleep.
 */
 
 void query_cache_wake_resizes()

@@ -13,9 +13,9 @@
   and sets table_stats to NULL. That saves 4 KiB for a table of one column, 23
   KiB for one like wp_posts.
 
-  The TABLE_STATISTICS_CB itself stays. It tells later statements that one has
-  read the statistics, so they do not search again. ANALYZE TABLE replaces it,
-  as it does any other.
+  The TABLE_STATISTICS_CB itself stays. By it, later statements see that the
+  statistics have been read, and do not search again. ANALYZE TABLE replaces it,
+  as it replaces any other.
 */
 
 /** Statistics of each column of all such tables. No thread changes them. */

@@ -128,7 +128,7 @@ void tc_take_free_tables(TDC_element *element, Table_list *out)
 {
   Table_list list;
   tc_wait_for_detectors(element);
-  tc.purge(free_half(element), &list);
+  tc.purge(free_lists(element), &list);
   while (TABLE *table= list.pop_front())
   {
     element->all_tables.remove(table);
@@ -199,12 +199,7 @@ uint tc_records()
 }
 
 
-/**
-  Close all free TABLEs.
-
-  The definitions stay. Called by FLUSH TABLES and by the manager thread
-  (@@flush_time), which has no THD.
-*/
+/** Take all free TABLEs from a share, for tc_purge(). */
 
 static my_bool purge_share(void *arg, void *list)
 {
@@ -216,6 +211,13 @@ static my_bool purge_share(void *arg, void *list)
   return FALSE;
 }
 
+
+/**
+  Close all free TABLEs. The definitions stay.
+
+  FLUSH TABLES calls this, and so does the manager thread (@@flush_time), which
+  has no THD.
+*/
 
 void tc_purge()
 {
@@ -271,9 +273,9 @@ void tc_trim()
 
   No thread can acquire or evict the TABLE before the caller releases it.
 
-  While locked (LOCK_table_share): add the TABLE to all_tables. While unlocked:
-  evict another TABLE if there are too many now, and make room if
-  table_cache_memory is exceeded.
+  1. While the function holds LOCK_table_share, it adds the TABLE to all_tables.
+  2. While it holds no lock, it evicts another TABLE if there are too many now,
+     and makes room if table_cache_memory is exceeded.
 */
 
 void tc_add_table(THD *thd, TABLE *table, bool scan)
@@ -321,7 +323,7 @@ TABLE *tc_acquire_table(THD *thd, TDC_element *element, Tc_scan scan)
 {
   if (unlikely(scan == TC_SCAN_AND_HOLD) && tc_scan_leaves_last(element))
     return NULL;
-  TABLE *table= tc.acquire(free_half(element), thd, scan != TC_NO_USE);
+  TABLE *table= tc.acquire(free_lists(element), thd, scan != TC_NO_USE);
   if (table)
   {
     if (unlikely(scan))
@@ -342,10 +344,12 @@ TABLE *tc_acquire_table(THD *thd, TDC_element *element, Tc_scan scan)
 
 
 /**
-  Mark a TABLE that the caller has opened for later users, such as those from
-  before a restart. Until a statement has used it, the server evicts it before
-  all used TABLEs but those of scans, and before those that were opened ahead
-  earlier. TC_share_info::ever_used does not count it as used.
+  Mark a TABLE that the caller has opened for later users: a plugin opens the
+  tables that were in use before a restart.
+
+  Until a statement has used the TABLE, the server evicts it after the TABLEs of
+  scans, but before all TABLEs that a statement has used, and before those that
+  were opened ahead earlier. TC_share_info::ever_used does not count it as used.
 */
 
 void tc_opened_ahead(TABLE *table)
@@ -443,7 +447,7 @@ void tc_get_share_info(TDC_element *element, TC_share_info *info)
     info->table_bytes+= Table_cache_instance::weight(table);
   info->free= 0;
   info->hits= 0;
-  tc.each_slot(free_half(element), [&](const TABLE_cache_share::Slot &slot) {
+  tc.each_slot(free_lists(element), [&](const TABLE_cache_share::Slot &slot) {
     info->free+= slot.elements.load(std::memory_order_relaxed);
     info->hits+= slot.hits.load(std::memory_order_relaxed);
     const ulonglong last= slot.last_release.load(std::memory_order_relaxed);
@@ -497,7 +501,7 @@ size_t tc_part_size()
 
 void tc_init_part(TDC_element *element)
 {
-  new (free_half(element)) TABLE_cache_share;
+  new (free_lists(element)) TABLE_cache_share;
 }
 
 
@@ -505,7 +509,7 @@ void tc_init_part(TDC_element *element)
 
 size_t tc_slot_bytes(TDC_element *element)
 {
-  return free_half(element)->slots.load(std::memory_order_relaxed) ?
+  return free_lists(element)->slots.load(std::memory_order_relaxed) ?
          tc.active_shards() * sizeof(TABLE_cache_share::Lone_slot) : 0;
 }
 
@@ -514,7 +518,7 @@ size_t tc_slot_bytes(TDC_element *element)
 
 void tc_deinit_part(TDC_element *element)
 {
-  free_half(element)->~TABLE_cache_share();
+  free_lists(element)->~TABLE_cache_share();
 }
 
 
@@ -527,7 +531,7 @@ void tc_deinit_part(TDC_element *element)
 
 void tc_free_slots(TDC_element *element)
 {
-  free_half(element)->free_slots(tc.active_shards());
+  free_lists(element)->free_slots(tc.active_shards());
 }
 
 
@@ -536,7 +540,7 @@ void tc_free_slots(TDC_element *element)
 void tc_reset_part(TDC_element *element)
 {
   DBUG_ASSERT(!tc_slot_bytes(element));
-  tc.each_slot(free_half(element), [](TABLE_cache_share::Slot &slot) {
+  tc.each_slot(free_lists(element), [](TABLE_cache_share::Slot &slot) {
     slot.hits.store(0, std::memory_order_relaxed);
     slot.last_release.store(0, std::memory_order_relaxed);
   });
@@ -546,7 +550,7 @@ void tc_reset_part(TDC_element *element)
 void tc_assert_no_free(TDC_element *element __attribute__((unused)))
 {
 #ifndef DBUG_OFF
-  tc.each_slot(free_half(element), [](const TABLE_cache_share::Slot &slot) {
+  tc.each_slot(free_lists(element), [](const TABLE_cache_share::Slot &slot) {
     DBUG_ASSERT(!slot.elements.load(std::memory_order_relaxed));
   });
 #endif

@@ -49,7 +49,7 @@ static my_bool check_share(void *arg, void *check_arg)
   if (n && !element->share)
     check->wrong= "there are TABLEs without a share";
   check->open+= n;
-  tc.each_slot(free_half(element), [&](TABLE_cache_share::Slot &slot) {
+  tc.each_slot(free_lists(element), [&](TABLE_cache_share::Slot &slot) {
     std::lock_guard<Table_cache_lock> lock(slot.lock);
     uint elements= 0;
     Table_list::Iterator it(slot.free);

@@ -26,22 +26,28 @@
   same one. It writes to the slot and to the object, and to nothing that other
   CPUs use. A hit does not change the order of eviction.
 
-  The order of eviction has one mutex for the server. Only threads that open,
-  close or evict objects take it, and release() in rare cases. An object in the
-  order is "linked". It is in one of three lists, which are evicted in this turn:
-  "first", "ahead", and "queue", which is sorted by key (table_cache_order.h).
-  The key is the time of the object's last release before it was linked, or of
-  add(). A hit changes the object's stamp, not its key, and a used object may be
-  linked, too. take_victims() puts both right when it meets the object.
+  The order of eviction has one mutex for the server. A thread takes it to open,
+  close or evict an object, to ask has_evict_first(), and in release() if the
+  object has to be linked or is to be evicted soon. An object in the
+  order is "linked": it is in one of three lists. The core evicts
 
-  A thread closes an object after the object has left the count, the order and
-  its slot. It holds no lock then.
+  1. from "first", the objects that were released with the stamp EVICT_FIRST;
+  2. then from "ahead", the objects that were released with the stamp OLDEST;
+  3. then from "queue", all others, in the order of keys (table_cache_order.h).
 
-  Locks: order_mutex, then the lock of one slot. The owner's mutex of a share
-  comes before these. A thread that holds order_mutex never waits for a slot,
-  whose holder may have lost its CPU: it passes by the objects of a slot that is
-  locked, or unlocks order_mutex and tries again. It holds order_mutex for a
-  bounded number of steps.
+  The key of an object in the queue is the time of its last release before it
+  was linked, or of add(). A hit changes the object's stamp, but not its key. So
+  a linked object may have a newer stamp than its key, or may be in use. When
+  take_victims() meets such an object, it links it anew or unlinks it.
+
+  Before a thread closes an object, the object has left the count, the order and
+  its slot. The thread holds no lock while it closes the object.
+
+  Order of locks: the owner's mutex of a share, order_mutex, the lock of one
+  slot. The thread that has locked a slot may have lost its CPU. So a thread
+  that holds order_mutex never waits for a slot: it skips the objects of a
+  locked slot, or unlocks order_mutex and tries again. It holds order_mutex for
+  a bounded number of steps.
 */
 
 #include "table_cache_machine.h"
@@ -66,9 +72,10 @@
     A::cpu()                   see Table_cache_machine
     A::before_lock(User*)      acquire() is about to lock a slot
 
-  A limit has excess(count): how many of so many objects are too many, at least?
-  The answer may change at any moment. A stamp is a number: the time of a
-  release, which grows with time, or OLDEST or EVICT_FIRST.
+  A limit has a function excess(count). It returns 0 if 'count' objects may
+  stay. Otherwise it returns how many of them are too many, or a lesser number
+  above 0. The result may change at any moment. A stamp is a number: the time of
+  a release, or OLDEST or EVICT_FIRST, which are less than any time.
 */
 
 template <class A> class Table_cache_core
@@ -191,9 +198,10 @@ private:
     Get an object from a locked slot, and unlock the slot. The object's user will
     release it to the place "own", that of the thread's CPU.
 
-    A thread that takes the last object of its own place leaves the hint set. It
-    releases the object to the same place, so clearing the hint would write the
-    word that all CPUs read, twice per statement.
+    A thread that takes the last object of its own place leaves the hint set,
+    because it will release the object to the same place. If it cleared the hint
+    and set it again, each statement would write twice to a word that all CPUs
+    read.
   */
   static Object *take_front(Share *share, Slot *slot, uint place, uint own,
                             User *user, uint uses)
@@ -303,33 +311,37 @@ private:
   }
 
   /**
-    Evict the objects that were released longest ago, while the limit is exceeded.
-    The thread meets linked objects in the turn of the lists, and in the queue in
-    the order of keys:
+    Evict the objects that were released longest ago, while the limit is
+    exceeded. The thread goes through "first", then "ahead", then the queue in
+    the order of keys. An object that it meets belongs to one of three cases:
 
-    1. A used object leaves the order. Its next release() links it again.
-    2. An object that may have been released later than others is linked again,
-       with its stamp as the new key. So it moves back in the queue, or to a
-       lower level of it, or from another list into the queue.
-    3. Otherwise this one is a victim: no free object of the server was released
-       earlier, except for those whose slots were locked, and some that this thread
-       will evict as well. (So it does, unless another thread raises the limit or
-       closes objects meanwhile. Then an older object may stay.)
+    1. The object is used. It leaves the order. Its next release() links it
+       again.
+    2. The object is free, but others may have been released earlier. The thread
+       links it again, with its stamp as the new key. So the object moves back
+       in the queue, or to a lower level of it, or from another list into the
+       queue.
+    3. The object is free, and no free object of the server was released
+       earlier: it is a victim. Older objects do not count if their slots were
+       locked, or if this thread is about to evict them as well. (If another
+       thread raises the limit or closes objects meanwhile, such an older object
+       may stay.)
 
     Case 1 happens at most once for each release, and case 2 once for each
     release and a few times for each object that is evicted. So the number of
-    steps is constant on average. Two cases could take long, and end after ENOUGH
-    steps:
+    steps is constant on average. A single search could still take long. It
+    stops after ENOUGH steps:
 
-    1. After a long time with hits only, the first search would meet all objects.
-       So it takes the free object met so far that was released longest ago.
-    2. If all objects met so far were used, the search finds none. The release of
-       each of these evicts one: see evict_over().
+    1. After a long time with hits only, the first search would meet all
+       objects. So it takes the free object met so far that was released longest
+       ago.
+    2. If all objects met so far were used, the search finds no victim. Later,
+       the release of each of these evicts one: see evict_over().
 
-    The objects of slots that are locked leave their lists until there is a victim,
-    or the search ends. They stay linked, and no other thread sees that they are
-    in no list, because this thread holds order_mutex. Then they are the first ones
-    that a thread meets.
+    If the slot of an object is locked, the object leaves its list until there
+    is a victim, or the search ends. It stays linked. No other thread sees that
+    it is in no list, because this thread holds order_mutex. Afterwards, such
+    objects are the first ones that a thread meets.
 
     @param most      evict at most so many
     @param all       the caller goes on until the limit is not exceeded, so that the
@@ -426,18 +438,19 @@ private:
     unlocks it while it waits for a slot.
 
     Each add() evicts at most one object, and so does each release_slowly().
-    After the limit was lowered, evict() calls this repeatedly. Then, when no
-    thread is in one of these functions, and no object is used, the count is
-    within the limit:
+    After the limit was lowered, evict() calls this repeatedly. This is why the
+    count is within the limit when no object is used and no thread is in one of
+    these functions:
 
     1. Let U be the number of used objects that are not linked, and E the number
-       by which the count exceeds the limit. Nothing makes E greater than U:
-    2. An add() that evicts none adds 1 to E. If it returns because of MORE, it
-       has added at least 1 to U. Otherwise all objects are in U.
-    3. An object leaves U only by release_slowly() or forget(). Either it is
-       closed or another one is evicted, so E becomes less by 1, too; or the
-       search ends as in 2.
-    4. When no object is used, U is 0.
+       by which the count exceeds the limit. No step makes E greater than U: see
+       2 and 3.
+    2. An add() that evicts none increases E by 1. If its search ended with
+       MORE, it has increased U by 1 or more. Otherwise U counts all objects.
+    3. U decreases only by release_slowly() or forget(). Either that closes the
+       object or it evicts another one, so E decreases by 1, too; or the search
+       ends as in 2.
+    4. When no object is used, U is 0. So E is 0.
 
     For the parameters see take_victims(). The last victim is the first in the list.
     The caller is their user now, and closes them.
@@ -690,12 +703,15 @@ public:
     If the share is flushed, none is left: when this has locked a slot, no thread
     puts another object into it. Otherwise other threads may do that meanwhile.
 
-    Suppose that a thread makes the slots after this has looked for them. Who
-    gives an object another place than the home has seen the slots, and then
-    locks the old slot, or order_mutex (add()). This has held both for the home
-    before it looked, so that thread has locked them afterwards. If it found an
-    object then, the share is not flushed. If it adds one, its release() sees the
-    mark of a flushed share.
+    Another thread may make the slots after this function has looked for them.
+    This function does not visit these slots, and need not:
+
+    1. If a thread gives an object another place than the home, it has seen the
+       slots before, and then locks the old slot, or order_mutex (add()).
+    2. This function has held both for the home before it looked for the slots.
+       So that thread locks them later.
+    3. If that thread finds a free object then, the share is not flushed. If it
+       adds an object, its release() sees the mark of a flushed share.
 
     @param[out] out  gets the objects. They have no user
   */

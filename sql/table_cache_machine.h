@@ -7,8 +7,8 @@
   The table cache's view of the machine: on which CPU a thread runs, and which
   shard each CPU uses.
 
-  table_cache_core.h takes these as template parameters, so that a test can put
-  its own in their place.
+  table_cache_core.h asks its template parameter A for the CPU, and init() for
+  the shards of the CPUs, so that a test can put its own in their place.
 */
 
 #include "my_global.h"

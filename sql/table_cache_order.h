@@ -32,12 +32,15 @@
   again while it waits skips the other steps: the caller inserts it with its new
   key.
 
-  The last object of the list need not be inserted again if its key is less than
-  those of the others: it has the least key. Usually it is, because lists are
-  last in, first out. A caller that is about to remove n objects for good need
-  not insert an object again if fewer than n others can have lesser keys. These
-  are the objects that are left in the list, and those that were inserted at
-  lower levels meanwhile, in lists whose digit is not greater.
+  In two cases the caller need not insert an object again (is_least()):
+
+  1. The object is the last one of the list, and its key is less than those of
+     the others. So it has the least key of all. This is usual, because lists
+     are last in, first out.
+  2. The caller is about to remove n objects for good, and fewer than n others
+     can have lesser keys. These others are the objects that are left in the
+     list, and those that were inserted at lower levels meanwhile, in lists
+     whose digit is not greater.
 
   The lists have no order within themselves. Objects whose keys are equal leave
   the queue in any order.
@@ -63,16 +66,16 @@ template <class Object, class Links> class Table_cache_order
   /** next() takes objects from this level; see current(). */
   uint level;
   /**
-    At most so many objects are in the current() list, except for the one that
-    next() has returned. It has no meaning in level 0, where all keys of a list
-    are equal.
+    Upper bound of the number of objects in the current() list, not counting the
+    one that next() has returned. It has no meaning at level 0, where all keys
+    of a list are equal.
   */
   uint32 left;
   /** No key in the levels below the current() list's is less than this. */
   ulonglong below;
-  /** So many objects were inserted there since next() chose the current() list. */
+  /** Number of objects inserted there since next() chose the current() list. */
   ulong spread;
-  /** At least so many of these have keys that are greater than "counted". */
+  /** Lower bound of how many of these have keys greater than "counted". */
   ulong greater;
   ulonglong counted;
 

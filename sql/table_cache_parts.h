@@ -9,7 +9,7 @@
   tc_dump_state_* are for plugins that open tables ahead of their use.
 
   tc_part_size() bytes after each TDC_element belong to the table cache: the
-  free half of the share's TABLEs (table_cache_slot.h).
+  lists of the share's free TABLEs (table_cache_slot.h).
 */
 
 #include "sql_plist.h"

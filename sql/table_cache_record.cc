@@ -14,14 +14,20 @@
   So a thread takes a buffer when it gets a TABLE, tc_take_record(), and gives it
   back when it releases the TABLE, tc_give_record(). Meanwhile record[1] is
   record[0], as in any TABLE that open_table_from_share() has not been asked for
-  two records. These TABLEs have a buffer of their own, as in MariaDB:
+  two records.
+
+  These TABLEs have a second buffer of their own, as in MariaDB:
 
   1. those with short rows, where this saves little, and costs as much;
-  2. those with triggers, which have Fields that point into record[1];
-  3. those of versions or periods, which have three buffers;
-  4. those of an engine that is not a part of the server: the functions in
-     record_distance.h, which know that record[1] need not lie behind record[0],
-     are not in engines that were built without this patch set.
+  2. those with system versioning or periods, which have three buffers;
+  3. sequences;
+  4. those of engines other than InnoDB, MyISAM and Aria, partitioned tables
+     included. Only these three know that record[1] need not lie behind
+     record[0] (record_distance.h). An engine that was built without this patch
+     set does not.
+
+  A TABLE with triggers keeps the buffer that it has taken until it is closed,
+  because the triggers have Fields that point into record[1].
 
   Temporary tables are not in the table cache.
 */
@@ -35,8 +41,11 @@
 /** Shorter rows: the TABLE has a buffer of its own. */
 static constexpr uint LEAST_LENGTH= 768;
 
-/** One for each kind of length, so that short rows do not take long buffers.
-    Longer ones than the last are allocated and freed each time. */
+/**
+  One pool for each range of lengths, so that short rows do not take long
+  buffers. Buffers longer than those of the last pool are allocated and freed
+  each time.
+*/
 static MY_SPARE_BUFFERS spare_records[]=
 {
   { 2048, {{ NULL, "" }} }, { 4096, {{ NULL, "" }} }, { 8192, {{ NULL, "" }} },
@@ -63,10 +72,11 @@ static bool lacks_record(const TABLE *table)
 
 
 /**
-  Has the TABLE a buffer that it will give back?
+  Does the TABLE have a buffer that it has to give back?
 
-  Its own one lies behind record[0], in the same block of memory. No other block
-  can begin there.
+  A buffer of the TABLE's own lies behind record[0], in the same block of
+  memory. A buffer that it has to give back is a block of its own, so it cannot
+  begin there.
 */
 
 static bool has_spare_record(const TABLE *table)
@@ -77,8 +87,9 @@ static bool has_spare_record(const TABLE *table)
 
 
 /**
-  What open_table() asks open_table_from_share() for: EXTRA_RECORD, a second buffer
-  of the TABLE's own, or 0, none.
+  Should a new TABLE get a second buffer of its own?
+
+  @return flag for open_table_from_share(): EXTRA_RECORD if so, otherwise 0
 */
 
 uint tc_extra_record(const TABLE_SHARE *share)
@@ -123,8 +134,9 @@ bool tc_take_record(THD *thd, TABLE *table)
 
 
 /**
-  The caller closes the TABLE, or releases it: then only if it has no triggers,
-  whose Fields would point to nothing.
+  Take the second buffer from a TABLE that the caller closes or releases. A
+  caller that releases a TABLE with triggers must not call this: their Fields
+  point into the buffer.
 */
 
 void tc_give_record(TABLE *table)

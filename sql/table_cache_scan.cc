@@ -80,7 +80,7 @@ Tc_scan tc_is_scan(THD *thd, const TABLE_LIST *tl)
 static uint free_tables(TDC_element *element)
 {
   uint n= 0;
-  tc.each_slot(free_half(element), [&](const TABLE_cache_share::Slot &slot) {
+  tc.each_slot(free_lists(element), [&](const TABLE_cache_share::Slot &slot) {
     n+= slot.elements.load(std::memory_order_relaxed);
   });
   return n;
@@ -88,8 +88,8 @@ static uint free_tables(TDC_element *element)
 
 
 /**
-  Whether the process has an eighth of its descriptors left, or less. Files that are
-  not opened by mysys, as InnoDB's, are not counted.
+  Does the process have only an eighth of its descriptors left, or less? This
+  counts only the files that mysys has opened, so not InnoDB's.
 */
 
 static bool few_descriptors_left()
@@ -104,9 +104,13 @@ static bool few_descriptors_left()
 /**
   Must a scan that will hold its TABLE for long leave the last free one alone?
 
-  Yes, if there is room to open another one, or if that evicts a TABLE that a
-  scan has opened, and if descriptors are not scarce. LOCK TABLES must not fail
-  because it is considerate.
+  Yes, if all of these hold:
+
+  1. A statement other than a scan has used the share.
+  2. There is room to open another TABLE, or opening it evicts a TABLE that a
+     scan has opened.
+  3. Descriptors are not scarce: LOCK TABLES must not fail because it spares
+     others.
 */
 
 bool tc_scan_leaves_last(TDC_element *element)

@@ -4,8 +4,8 @@
 
 /**
   @file
-  The free objects of a share (its free half), one list (slot) for each place. A
-  place is 0, the home, or 1 + the number of a shard. A shard is a group of
+  The free objects of a share, in one list (slot) for each place. Place 0 is the
+  home. Each other place is 1 + the number of a shard. A shard is a group of
   CPUs.
 
   1. A share that has one object keeps it at home. CPUs that use it in turn
@@ -95,10 +95,11 @@ public:
 /**
   The cache's notes about an object. TABLE::instance has room for them.
 
-  "place" names the object's slot: the one that has it, or to which its user will
-  release it. After add(), only the thread that acquires the object changes the
-  place, while it holds the lock of the old slot. So a thread that reads the
-  place, locks its slot and finds the place unchanged may rely on "free".
+  "place" names the object's slot: the slot that a free object is in, or the
+  slot to which the user of a used object will release it. After add(), only the
+  thread that acquires the object changes the place, while it holds the lock of
+  the old slot. So a thread that reads the place, locks its slot and finds the
+  place unchanged may rely on "free".
 */
 
 struct Table_cache_state
@@ -108,9 +109,9 @@ struct Table_cache_state
   bool free;
   /**
     0: in no list of the order of eviction; Table_cache_core::LINKED: in "ahead"
-    or the queue; LINKED_FIRST: in "first". Only a thread that holds the mutex
-    of the order writes this. It also holds the slot's lock, or is the object's
-    user. A thread that has any of these three may read it.
+    or the queue; LINKED_FIRST: in "first". A thread that writes this holds the
+    mutex of the order, and in addition either holds the slot's lock or is the
+    object's user. To read it, a thread needs one of these three.
   */
   uchar linked;
   /** Belongs to the object's user, not to the core. Needs no lock. */

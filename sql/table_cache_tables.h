@@ -32,7 +32,7 @@
 typedef Table_cache_share<TABLE, TABLE_share> TABLE_cache_share;
 
 /** A share's free TABLEs, in the tc_part_size() bytes after its element. */
-static inline TABLE_cache_share *free_half(TDC_element *element)
+static inline TABLE_cache_share *free_lists(TDC_element *element)
 {
   return reinterpret_cast<TABLE_cache_share*>
     (MY_ALIGN(reinterpret_cast<size_t>(element + 1),
@@ -79,7 +79,7 @@ struct Table_cache_instance: public Table_cache_machine
                          WEIGH= 16;
 
   static TABLE_cache_share *share(TABLE *table)
-  { return free_half(table->s->tdc); }
+  { return free_lists(table->s->tdc); }
   static Table_cache_state &state(TABLE *table)
   {
     static_assert(sizeof(Table_cache_state) <= sizeof(table->instance), "");

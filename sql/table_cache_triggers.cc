@@ -44,9 +44,9 @@ void tc_forget_no_triggers(TDC_element *element)
 /**
   Load the triggers of a table into a TABLE that has just been opened.
 
-  While locked (LOCK_table_share): only note the answer.
+  The function holds LOCK_table_share only while it notes that there are none.
 
-  @return true if that failed (reported)
+  @return true if loading failed (reported)
 */
 
 bool tc_load_triggers(THD *thd, TABLE *table)

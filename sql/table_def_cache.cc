@@ -43,8 +43,8 @@
                                         order_mutex in table_cache_core.h
     lock of a slot                      see table_cache_slot.h
 
-  One function tries to take one against this order, and does not wait for it:
-  tdc_release_share() takes LOCK_unused_shares while it has LOCK_table_share.
+  One function takes a lock against this order, but does not wait for it:
+  tdc_release_share() tries LOCK_unused_shares while it holds LOCK_table_share.
 */
 
 #include "mariadb.h"
@@ -67,7 +67,7 @@ static bool tdc_inited;
 /** All elements, by database and table name. */
 static LF_HASH tdc_hash;
 
-/** Protects unused_shares, TDC_element::next and TDC_element::prev. */
+/** Protects unused_shares, scanned_shares, TDC_element::next and ::prev. */
 static mysql_mutex_t LOCK_unused_shares;
 
 /**
@@ -258,15 +258,15 @@ static void element_initializer(LF_HASH *, void *dst, const void *src)
 }
 
 
-/** The function of MariaDB's that free_elements() takes the place of. */
+/** MariaDB's function for this: free_elements() replaces it, and calls it. */
 static lf_pinbox_free_func *free_memory_of_elements;
 
 /**
   Free elements that have left the hash and that no thread has pinned any more.
   The hash calls this.
 
-  @param first  a list of elements, each with what lf_hash has in front of it
-  @param last   its end
+  @param first  a list of elements, each behind the header that lf_hash gives it
+  @param last   the last one
 */
 
 static void free_elements(void *first, void *last, void *alloc)

@@ -314,10 +314,11 @@ const char *dump_write(THD *thd, const Dump *loaded, ulong *tables)
 
 /**
   Create a file that exists while a load at startup runs. If the server finds it
-  at the next startup, it knows that a load has ended the server.
+  at the next startup, it knows that it ended during a load, and takes the load
+  for the cause.
 
-  The function does not sync the file: if the machine goes down, that was not
-  the fault of a table.
+  The function does not sync the file: if the whole machine goes down, no table
+  is to blame.
 
   @return true if it cannot create the file; then errno is in my_errno
 */

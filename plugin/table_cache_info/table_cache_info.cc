@@ -9,12 +9,12 @@
 
   1. It walks over the definitions and collects the rows. It reads the numbers
      of a row under the lock of its definition, shard by shard.
-  2. After the walk it stores the rows. The walk pins the definition that it is
-     at, so no thread can free that one; and to store a row may take long,
-     because the temporary table may go to disk.
+  2. After the walk it stores the rows. It does not store them during the walk,
+     because that may take long (the temporary table may go to disk), and the
+     walk pins the definition that it is at, so that no thread can free it.
 
-  So a query that reads all rows never stops the server. Its rows do not show
-  the same moment.
+  So a query that reads all rows never stops the server. But its rows do not all
+  show the same moment.
 */
 
 #define MYSQL_SERVER 1

@@ -5,19 +5,23 @@
   The two pages of a handle (MARIA_HA::buff and keyread_buff) and its list of
   pinned pages, and the bitmap page of a share.
 
-  Those of the handle come from a pool. ha_maria::open() gives them back, and
-  from then on a thread takes them when it locks the handle and gives them back
-  when it unlocks the handle, so that a table in the table cache needs none.
-  ha_partition also uses handles without a lock, see
-  storage/myisam/mi_key_buffers.c: then _ma_readinfo() takes the pages, or
-  ha_maria::rnd_init(), because a thread reads long blobs through one of them. The
-  handle keeps them until the next unlock or maria_close(). All other handles keep
-  them until they are closed, because Aria itself, the recovery and tools use such a
-  handle without a lock. These are also
+  The pages and the list of a handle come from a pool. maria_open() takes them.
+  If the server has opened the handle, ha_maria::open() gives them back. From
+  then on a thread takes them when it locks the handle, and gives them back when
+  it unlocks the handle. So a table in the table cache has none.
 
-  1. temporary tables, which stay locked until they are closed; their memory
+  ha_partition also uses handles without a lock: see
+  storage/myisam/mi_key_buffers.c. Then _ma_readinfo() takes the pages, or
+  ha_maria::rnd_init() does, because a thread reads long blobs through one of
+  them. The handle keeps them until the next unlock or maria_close().
+
+  All other handles keep their pages until they are closed:
+
+  1. those of tools, of the recovery and of Aria itself, which use them without
+     a lock;
+  2. temporary tables, which stay locked until they are closed; their memory
      counts for the session, so it does not come from the pool;
-  2. tables that are opened for a repair, which are checked without a lock.
+  3. tables that are opened for a repair, which are checked without a lock.
 
   An unlock discards the key block, so the next search for the next or the
   previous key begins at the root again. That happens only to HANDLER, which

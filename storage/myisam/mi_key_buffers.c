@@ -4,19 +4,23 @@
   @file
   The two key blocks of a handle (MI_INFO::buff).
 
-  A handle that a server has opened gets them from a pool when a thread locks
-  it, and gives them back when a thread unlocks it, so that a table in the table
-  cache needs none. In two cases ha_partition uses the handle of a partition
-  without a lock: it looks for the highest AUTO_INCREMENT value in partitions
-  that INSERT ... PARTITION leaves out, and REPAIR moves misplaced rows when it
-  has unlocked the partitions. Then _mi_readinfo() takes the key blocks, and
-  they stay until the next unlock or mi_close().
+  If the server has opened the handle, a thread takes the key blocks from a pool
+  when it locks the handle, and gives them back when it unlocks the handle. So a
+  table in the table cache has none.
 
-  All other handles have them from mi_open() to mi_close(): tools and MyISAM
-  itself use such a handle without a lock. These are also
+  In two cases ha_partition uses the handle of a partition without a lock. Then
+  _mi_readinfo() takes the key blocks, and the handle keeps them until the next
+  unlock or mi_close():
 
-  1. internal and temporary tables, which stay locked until they are closed;
-  2. tables that are opened for a repair, which are checked without a lock.
+  1. INSERT ... PARTITION looks for the highest AUTO_INCREMENT value in the
+     partitions that it leaves out.
+  2. REPAIR moves misplaced rows when it has unlocked the partitions.
+
+  All other handles have their key blocks from mi_open() to mi_close():
+
+  1. those of tools and of MyISAM itself, which use them without a lock;
+  2. internal and temporary tables, which stay locked until they are closed;
+  3. tables that are opened for a repair, which are checked without a lock.
 
   An unlock discards the key block, so the next search for the next or the
   previous key begins at the root again. That happens only to HANDLER, which

@@ -26,25 +26,27 @@ have read.
 
 How a slice finds its place
 ---------------------------
-No thread sorts dict_sys.table_LRU: a thread adds a table at the head, and the table
-keeps its place until a thread removes it.  (With table_cache_memory, a table in
-use may move to the head: see 5.)  Eviction goes from the tail to the
-head.  When a slice ends, it notes the next tables on its way (PLACES of them, by
-address and id).  The next slice continues from the first of these that is still in
-the cache, in table_LRU.  The noted tables before it have left the list, so they
-need no visit, and every other table between keeps its place: the turn visits no
-table twice, and leaves none out.  Between slices another thread may have
+A thread adds a table at the head of dict_sys.table_LRU, and the table keeps its
+place until a thread removes it.  (With table_cache_memory, a table in use may move
+to the head: see 5.)  Eviction goes from the tail to the head.
 
-1. removed a noted table (DROP): the slice does not find the id;
-2. moved it to table_non_LRU (prevent_eviction()): can_be_evicted is false;
-3. removed it and loaded it again: it is another object.  If that object happens to
-   have the same address, it is near the head, as all tables that were loaded since:
-   this turn ends early, and the next one starts from the tail;
-4. removed all noted tables: then this turn ends, too;
-5. moved it to the head (dict_memory_evict()): as 3.
+When a slice ends, it notes the next PLACES tables on its way, by address and id.
+The next slice continues from the first of these that is still in table_LRU.  The
+noted tables before that one have left the list, so they need no visit.  All other
+tables keep their places.  So a turn visits no table twice, and leaves none out.
 
-The noted tables have no reference, so a thread can drop them.  The code that
-removes tables does nothing for this.
+Between slices another thread may
+
+1. remove a noted table (DROP): the slice does not find the id;
+2. move it to table_non_LRU (prevent_eviction()): can_be_evicted is false;
+3. remove it and load it again: it is another object.  If that object happens to
+   have the same address, it is near the head, like all tables loaded since: this
+   turn ends early, and the next one starts from the tail;
+4. remove all noted tables: this turn ends, too;
+5. move it to the head (dict_memory_evict()): as 3.
+
+The slice has no reference to the noted tables, so a thread can drop them.  The code
+that removes tables need not know about slices.
 
 The order of eviction
 ---------------------
@@ -62,7 +64,8 @@ A run ends if
    half of them, if the caller says so);
 2. table_LRU is not longer than table_definition_cache.  This is the present length,
    so it includes tables that other threads load meanwhile;
-3. RUN_US have passed: the master task must write the log every second;
+3. RUN_US have passed, or half of that at the end of the first turn: the master task
+   must write the log every second;
 4. the server shuts down.
 
 The next run evicts the rest.

@@ -21,10 +21,12 @@ slice a thread
     belongs to it, as dict0preload.cc explains.
 
 So such a thread stops only DDL, and only while it reads rows. It does not load the
-definitions. A thread that loads the table at the same time finds the tablespace, or has
-created it; see fil_ibd_file::create_space(). These threads close no file of another table
-to make room: if innodb_open_files are open (half of that before the first connection),
-fil_system knows the tablespace, and its file is closed.
+definitions. If another thread loads the table at the same time, one of the two creates
+the tablespace, and the other one finds it; see fil_ibd_file::create_space().
+
+These threads close no other table's file to make room. If innodb_open_files files are
+open (before the first connection: half as many), the thread makes the tablespace known
+to fil_system and closes its file.
 
 If anything about a file is unusual, the thread calls fil_ibd_open() for this file, under
 lock_cache(). That function decides and reports as in MariaDB.

@@ -13,10 +13,12 @@ goes; and memory that a thread allocates only for a moment.
 
 A thread that exceeds the limit evicts definitions that no handler uses, by
 dict_memory_evict().  The master task still evicts definitions beyond
-table_definition_cache (dict0evict.cc).  Both go from the tail of
-dict_sys.table_LRU.  But dict_memory_evict() moves the tables that it cannot evict
-to the head, so that no other thread has to skip them soon.  So each call continues
-where the former one has ended, and no call has to remember a place.
+table_definition_cache (dict0evict.cc).  dict_memory_evict() first looks at the
+MAX_AT_HEAD tables at the head of dict_sys.table_LRU, where a scan leaves its tables.
+Then it goes from the tail, like the master task.  But it moves the tables at the
+tail that it cannot evict to the head, so that no other thread has to skip them soon.
+So each call continues where the former one has ended, and no call has to remember a
+place.
 *******************************************************/
 
 #include "ha_prototypes.h"

@@ -48,10 +48,10 @@ in the log with the commit.  There are three cases:
    pages: run() discards pages only in step 3, when the log is durable, and InnoDB has
    written a page to the file only after the page's log records.
 
-   Within a statement that drops several tables, the .frm file may be gone by then.  The
-   DDL log has had the table since before the statement dropped it, so recovery of the DDL
-   log drops it again.  That would fail in these cases, so in these the thread waits until
-   the commit is durable:
+   Within a statement that drops several tables, the .frm file may be gone by then.  But
+   the statement has put the table into the DDL log before it dropped it, so recovery of
+   the DDL log drops the table again.  In three cases that would fail, so the thread waits
+   until the commit is durable:
 
    a. A FOREIGN KEY refers to the table, or another thread has removed such a key, and its
       commit is not durable: recovery would find the key, and not drop the table.
@@ -89,10 +89,13 @@ the tablespace deleted.  Without before_purge() two things would go wrong here:
    deleted.  After a crash no thread would find the file.
 
 So purge calls before_purge() before it removes a row of either table, while it holds no
-latch.  before_purge() deletes the file unless run() is doing so; then it waits.  run() never
-waits for purge in turn: a thread holds the references of 3 only for one access to a page, or
-one I/O.  A statement that has files left to delete may wait for purge, because purge
-deletes these files itself.
+latch.  before_purge() deletes the file.  If run() is doing so already, it waits for
+run().  This cannot deadlock:
+
+1. run() never waits for purge: step 3 waits for references, and a thread has one only
+   for one access to a page, or one I/O.
+2. A statement that has files left to delete may wait for purge, but then purge does not
+   wait for the statement: it deletes these files itself.
 
 Another thread cannot create a table of the same name meanwhile: the DDL operation has not
 released its metadata lock, and a file that belongs to a FULLTEXT INDEX, or to a table that is

@@ -15,10 +15,10 @@ have been written, it sleeps 20 ms and syncs all written files, twice.  Here
 3. If all files that are not in use have been written, the thread syncs one of them.
 4. If all files are in use, the thread polls for as long as MariaDB sleeps, and then
    opens its file beyond the limit, like MariaDB.
-5. A thread writes the doublewrite batch before its pages occupy a quarter of the
-   limit in files.  A page that waits in the batch keeps its file open, and a batch has
-   room for 128 pages of as many files: with innodb_open_files=100 no thread could
-   close a file.
+5. A page that waits in the doublewrite batch keeps its file open, and a batch has room
+   for 128 pages of as many files: with innodb_open_files=100 no thread could close a
+   file.  So a thread writes the batch before its pages may keep open more than a quarter
+   of innodb_open_files.
 
 Which file may be closed
 ------------------------

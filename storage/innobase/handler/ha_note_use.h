@@ -6,9 +6,9 @@
   dict0evict.cc evicts tables without this flag first.
 
   1. TDC_element::only_scanned is true until a statement that is no scan uses the
-     share. A thread that closes a handler sets dict_table_t::used unless it is still
-     true. This is early enough, because InnoDB does not evict the table while a
-     handler is open.
+     share. When a thread closes a handler and only_scanned is false, it sets
+     dict_table_t::used. This is early enough, because InnoDB does not evict the
+     table while a handler is open.
   2. After that neither flag returns to 'scans only' while the object lives. A
      dict_table_t that is loaded again, or a share that is read again, begins anew.
 */

@@ -4,9 +4,9 @@
 Heaps of tables and indexes in the dictionary cache, whose first blocks lie side by
 side.
 
-When InnoDB loads a table, it makes a first version of each index, and frees that
-when it has made the second one.  If these went back to the heap, they would leave
-holes between the objects that stay.  So they go back to the stock. */
+When InnoDB loads a table, it makes two versions of each index: it frees the first
+one when it has made the second one.  If the first versions went back to the heap, they
+would leave holes between the objects that stay.  So they go back to the stock. */
 
 #ifndef dict0heap_h
 #define dict0heap_h

@@ -27,7 +27,7 @@ class dict_preload_t
     bool foreign;
   };
 
-  /** the table that this thread loads, to be found by others that want it */
+  /** name of the table that this thread loads; others that want it look for this */
   dict_string name;
   /** the next loading thread in the slot */
   dict_preload_t *next= nullptr;
@@ -37,7 +37,7 @@ class dict_preload_t
   bool interrupted= false;
   /** whether this thread holds dict_sys.latch, from lock() to unlock() */
   bool locked= false;
-  /** how to load */
+  /** the errors that the load is going to ignore */
   dict_err_ignore_t ignore= DICT_ERR_IGNORE_NONE;
   /** dict_rows_t::changes() when the first row was read */
   uint64_t changes= 0;

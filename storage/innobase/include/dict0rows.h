@@ -28,15 +28,19 @@ for all of InnoDB. */
 typedef std::basic_string<char, std::char_traits<char>, ut_allocator<char>> dict_string;
 template <class T> using dict_vector= std::vector<T, ut_allocator<T>>;
 
-/** The rows of the dictionary tables, names of tables, and files: a thread may change
-them only between dict_sys.lock() and dict_sys.unlock(), which hold the latch here
-exclusively. Threads in dict_sys.lock_cache() do not hold it; they load tables, evict
-tables, and open tablespaces.
+/** The latch for rows of the dictionary tables, names of tables, and files. A thread
+may change these only between dict_sys.lock() and dict_sys.unlock(), and holds the
+latch exclusively then. After dict_sys.lock_cache() a thread does not hold it: it only
+loads tables, evicts tables, and opens tablespaces.
 
-Debug builds check who may do what: a thread that writes rows or renames a file,
-may_change(); one that reads rows, may_read(); one that uses the cache of definitions,
-dict_sys.frozen(), which a reader of rows is not. And a thread that waits for a latch
-must not have anything that the owner of the latch may wait for: dict_rows_held. */
+Debug builds check
+
+1. may_change() where a thread writes rows or renames a file;
+2. may_read() where it reads rows;
+3. dict_sys.frozen() where it uses the cache of definitions, which a thread that only
+   reads rows must not do;
+4. dict_rows_held where it waits for a latch: it must hold nothing for which the owner
+   of the latch may wait. */
 class dict_rows_t
 {
   /** Threads that read rows hold it in shared mode, hold no dict_sys.latch then, and
@@ -47,9 +51,9 @@ class dict_rows_t
   /** how often dict_sys.unlock() was called; modified while holding latch and
   dict_sys.latch exclusively, read while holding either */
   static uint64_t n_changes;
-  /** 2 * n_changes when a thread looked whether SYS_FOREIGN has any record, plus 1 if
-  it has. None can appear until somebody changes the dictionary. All threads that find
-  out store the same. */
+  /** Whether SYS_FOREIGN has any record: 2 * n_changes at the time when a thread
+  looked, plus 1 if it found one. As long as n_changes stays the same, no record can
+  appear, and all threads that look store the same value. */
   static Atomic_relaxed<uint64_t> foreign_known;
 
 public:
@@ -71,7 +75,8 @@ public:
 
 #ifdef UNIV_DEBUG
   /** What a thread must give back before it waits for dict_sys.latch, or for the latch
-  here: a thread that has one of these exclusively may wait for it. */
+  here. Otherwise it could deadlock with the owner of the latch, which may wait for
+  the thread to give these back. */
   enum held : unsigned
   {
     /** a reader: dict_sys.lock() waits for it */
@@ -168,9 +173,9 @@ public:
       a.flags2 == b.flags2;
   }
 
-  /** Find a column of which the name is the same, letter for letter. MariaDB compares
-  the names of all columns with that of each field of an index, walks along the names
-  before it for each, and ignores case.
+  /** Find a column by its name, letter for letter. (For each field of an index,
+  MariaDB compares the names of all columns, ignoring case. To get at a column's name
+  it walks along all names before it.)
   @param table  definition
   @param name   name of a column that is not virtual
   @return the number of the column, or 0: the caller begins there, and decides */

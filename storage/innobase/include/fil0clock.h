@@ -4,9 +4,9 @@
 @file include/fil0clock.h
 A clock chooses the open file to close (the CLOCK algorithm, an approximation of LRU).
 
-The open files form a ring, around which a hand moves.  Each file has a count of its I/O
-since the hand passed it, from COLD up to HOT.  A file is hot if the count is HOT, and
-cold below.
+The open files form a ring, around which a hand moves.  Each file has a count, from COLD
+up to HOT.  I/O adds 1, until the count is HOT.  The hand takes 1 from HOT, and leaves
+lower counts as they are.  A file is hot if the count is HOT, and cold below.
 
 A thread that needs a file to close moves the hand:
 
@@ -45,7 +45,7 @@ The clock does not depend on the server; unittest/innodb_clock-t.cc tests it alo
 template<class File> class fil_clock_place
 {
   template<class> friend class fil_clock;
-  /** I/O since the hand passed: COLD to HOT, or UNUSED; no mutex protects it */
+  /** count of I/O: COLD to HOT, or UNUSED; no mutex protects it */
   std::atomic<uint8_t> count;
   /** neighbours in the ring, or nullptr; protected by the owner's mutex */
   File *next, *prev;

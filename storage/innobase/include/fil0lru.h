@@ -66,7 +66,8 @@ public:
 
   /** Whether the caller could not open a file because another thread is dropping its
   table: the page that the caller wants to write has lost its file.  The function reads
-  errno: call it right after the attempt to open the file, which must be silent. */
+  errno.  So call it right after the attempt to open the file, and let that attempt
+  write nothing to the error log. */
   static bool is_deleted(const fil_node_t &node) noexcept
   { return errno == ENOENT && node.space->is_stopping(); }
 

@@ -3,16 +3,21 @@
 /** @file include/mem0stock.h
 Allocate objects that live long side by side.
 
-InnoDB keeps a tablespace when it evicts the definition of its table, and it keeps the
-definition when FLUSH TABLES closes the table and frees what the server has of it: three
-quarters of the memory.  A thread that opens a table allocates all of it in turn.  If it
-took each object from the heap, nearly every page of the heap would have some of
-InnoDB's objects, which would keep the page from going back to the system.
+The memory of an open table consists of objects that live for different times:
 
-So a thread that needs an object, and finds none in stock, allocates as many of that
-size as fill RUN bytes.  They lie side by side, and the rest is in stock for the next
-ones.  The stock has a shelf for each multiple of STEP bytes.  Objects that do not live equally long have
-stocks of their own: fil_stock in fil0fil.cc, dict_stock in dict0heap.h. */
+1. the server's objects, three quarters of the memory: FLUSH TABLES frees them;
+2. InnoDB's definition of the table: it stays after FLUSH TABLES, until InnoDB evicts it;
+3. InnoDB's tablespace: it stays when InnoDB evicts the definition.
+
+A thread that opens a table allocates all of these in turn.  If it took each object from
+the heap, nearly every page of the heap would have some of InnoDB's objects, and could
+not go back to the system when the others are freed.
+
+So a thread that needs an object, and finds none in stock, allocates as many of that size
+as fill RUN bytes.  They lie side by side, and those that it does not need yet are in
+stock.  The stock has a shelf for each multiple of STEP bytes.  Objects that live for
+different times have different stocks: fil_stock in fil0fil.cc, dict_stock in
+dict0heap.h. */
 
 #ifndef mem0stock_h
 #define mem0stock_h
