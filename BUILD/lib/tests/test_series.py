@@ -54,6 +54,7 @@ OWNERS = (
     (r"mysql-test/suite/table_cache/[rt]/innodb_load_without_descriptor",
      {"innodb-first-touch-descriptor"}),
     (r"mysql-test/suite/table_cache/[rt]/aria_drop_", {"aria-drop-syncs"}),
+    (r"mysql-test/suite/table_cache/[rt]/aria_rtree_", {"aria-rtree-next"}),
     (r"mysql-test/suite/table_cache/[rt]/aria_|sync_on_close",
      {"aria-sync-on-close", "aria-cheaper-misses"}),
     (r"mysql-test/suite/table_cache/[rt]/link_swapped_",
@@ -63,6 +64,8 @@ OWNERS = (
     (r"mysql-test/suite/table_cache/[rt]/innodb_stats_", {"innodb-statistics"}),
     (r"mysql-test/suite/table_cache/[rt]/innodb_first_touch_",
      {"innodb-loading"}),
+    (r"mysql-test/suite/table_cache/[rt]/innodb_changes_",
+     {"innodb-evicted-changes"}),
     (r"mysql-test/suite/table_cache/[rt]/innodb_evict_",
      {"innodb-eviction"}),
     (r"mysql-test/suite/table_cache/[rt]/innodb_load_pool",
@@ -111,7 +114,8 @@ ALONE = ("innodb-latch-wakeups", "s3-alter", "aria-checkpoint-no-memory",
          "innodb-checkpoint-lsn", "innodb-write-during-fsync",
          "innodb-index-stubs", "innodb-first-touch-descriptor",
          "repair-use-frm-share", "innodb-orphan-file", "innodb-key-rotation",
-         "innodb-failed-create", "innodb-evicted-definition")
+         "innodb-failed-create", "innodb-evicted-definition",
+         "aria-rtree-next", "innodb-evicted-changes")
 
 
 def all_sources():
