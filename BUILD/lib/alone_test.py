@@ -64,6 +64,23 @@ def reason_in(text):
     return "failed"
 
 
+class Sections:
+    """What mtr writes about each test, without what it finds in the logs of servers
+    that several tests have used."""
+
+    def __init__(self):
+        self.text = {}
+        self.test = None
+
+    def add(self, line):
+        match = run_tests.MTR_LINE.match(line)
+        if match:
+            self.test = match[1]
+        elif line.startswith("***Warnings generated in error logs"):
+            self.test = None
+        self.text[self.test] = self.text.get(self.test, "") + line
+
+
 def is_of_unit_tests(path):
     return bool(re.search(r"(^|/)unittest/(.*/)?CMakeLists\.txt$", path))
 
@@ -119,20 +136,14 @@ class Alone(series_test.Stages):
         return self.kept / hashlib.sha256(text.encode()).hexdigest()[:32]
 
     def run_mtr(self, names):
-        text, test = {}, [None]
-
-        def watch(line):
-            match = run_tests.MTR_LINE.match(line)
-            if match:
-                test[0] = match[1]
-            text[test[0]] = text.get(test[0], "") + line
-
-        outcome = self.runner.mtr(None, self.type, sorted(names), watch).outcome
+        sections = Sections()
+        outcome = self.runner.mtr(None, self.type, sorted(names),
+                                  sections.add).outcome
         for name in names:
             what = [outcome[each] for each in outcome
                     if each.partition(" ")[0] == name]
             if "failed" in what:
-                yield name, reason_in(text.get(name, ""))
+                yield name, reason_in(sections.text.get(name, ""))
             else:
                 yield name, what[0] if what else "did not run"
 

@@ -343,6 +343,18 @@ class AloneTest(unittest.TestCase):
                          "does not build without the patch")
         self.assertEqual(alone_test.verdict("x", "y"), "with the patch: y")
 
+    def test_a_crash_that_mtr_finds_at_the_end_is_of_no_test(self):
+        sections = alone_test.Sections()
+        for line in ("table_cache.one              w2 [ fail ]\n",
+                     "mysqltest: At line 59: query failed\n",
+                     "***Warnings generated in error logs during shutdown after "
+                     "running tests: table_cache.two\n", "got signal 11 ;\n",
+                     "table_cache.three            w1 [ pass ]     12\n"):
+            sections.add(line)
+        self.assertEqual(alone_test.reason_in(sections.text["table_cache.one"]),
+                         "mysqltest: At line 59: query failed")
+        self.assertIn("table_cache.three", sections.text)
+
     def test_the_reason_is_what_says_most(self):
         self.assertEqual(alone_test.reason_in(
             "mysqltest: At line 5: query failed\n"
