@@ -90,9 +90,9 @@ because DDL may have freed it.
 If changes() is another number in 6, the thread frees the definitions that it built,
 whatever the change was. A number for each table would save little: to build a
 definition again, the thread reads rows that are in the buffer pool by then, and opens
-no file. While another connection repeated CREATE and
-DROP TABLE (991 of each), 6 of 2,006 loads built the definition again, in 0.1 ms together,
-and none loaded it under the latch.
+no file. While another connection repeated CREATE and DROP TABLE (991 of each), 6 of
+2,006 loads built the definition again, in 0.1 ms together, and none loaded it under
+the latch.
 
 The thread creates the fil_space_t in 4 for the file that it opened in 3. This is right
 after a change, too, because no thread can have put another file in its place:

@@ -4,89 +4,87 @@
 Keep the count of changed rows of a table when InnoDB evicts its definition.
 
 InnoDB calculates the persistent statistics of a table again when a tenth of its rows
-has changed.  dict_table_t counts these changes (stat_modified_counter) and the rows
-(stat_n_rows), and the eviction of the definition frees both.  Without this file, a
-table that InnoDB evicts more often than a tenth of it changes would keep its old
-statistics for ever.
+has changed.  dict_table_t::stat_modified_counter counts these changes, and the eviction
+of the definition frees it.  Without this file, a table that InnoDB evicts more often
+than a tenth of it changes would keep its old statistics for ever.
 
-1. When a table is evicted, dict_sys_t::remove() keeps both numbers here.
+1. When a table is evicted, dict_sys_t::remove() notes its count here.
 2. When a thread has read the stored statistics of the table again,
-   ha_innobase::statistics_init() gives the numbers back to it.
-3. DROP TABLE forgets them.
+   ha_innobase::statistics_init() gives the count back to it.
+3. DROP TABLE forgets it.
 
-The numbers of a table that is dropped by its identifier alone, or never used again,
-stay until the server ends.  So there is a limit, MAX_KEPT. */
+The number of rows is not kept: the stored one is at most a tenth off, and a user may
+have written another one there.
+
+Tables whose identifiers have the same remainder share a cell; the one that was evicted
+last has it.  So two of N tables meet only if their identifiers differ by a multiple of
+CELLS.  A count that is wrong does little harm: InnoDB calculates the statistics of that
+table earlier or later than it would. */
 
 #pragma once
 
 #include "dict0mem.h"
 #include <mutex>
-#include <new>
-#include <unordered_map>
 
 class dict_changes_t
 {
-  /** What the statistics of a table in the cache would have said */
-  struct numbers { uint64_t n_changes, n_rows; };
+  static constexpr size_t CELLS= 65536;
 
-  /** Some 4 MiB */
-  static constexpr size_t MAX_KEPT= 65536;
-
-  /** Protects tables. A thread holds it for one access to the hash, and waits for no
-  other lock meanwhile. */
+  /** Protects cells. A thread holds it for one access, and acquires nothing meanwhile. */
   std::mutex mutex;
-  /** the numbers of tables that are not in the cache, or are there without statistics,
-  by table identifier */
-  std::unordered_map<table_id_t, numbers> tables;
+  /** 1 MiB, of which pages that no thread has written to take no memory. A cell without
+  a table has the identifier 0. */
+  struct { table_id_t id; uint64_t n_changes; } cells[CELLS];
 
 public:
   /** Note that a table leaves the cache. The caller holds dict_sys.latch exclusively.
   @param table    table without references
-  @param evicted  whether InnoDB evicts it; false: it is dropped */
+  @param evicted  true: the table stays in the database; false: it may be gone */
   void remove(const dict_table_t &table, bool evicted) noexcept
   {
     const uint32_t stat= table.stat;
-    /* A table that nobody has used since it was loaded has no numbers of its own */
-    if (evicted && !table.stat_initialized(stat))
+    /* Temporary tables have identifiers of their own. A table that nobody has used
+    since it was loaded has no count of its own. */
+    if (table.is_temporary() || (evicted && !table.stat_initialized(stat)))
       return;
+    const bool counts= evicted && table.stats_is_persistent(stat) &&
+      table.stats_is_auto_recalc(stat) && table.stat_modified_counter;
     std::lock_guard<std::mutex> lock(mutex);
-    if (!evicted || !table.stat_modified_counter ||
-        !table.stats_is_persistent(stat) || !table.stats_is_auto_recalc(stat))
+    auto &cell= cells[table.id % CELLS];
+    if (counts)
     {
-      tables.erase(table.id);
-      return;
+      cell.id= table.id;
+      cell.n_changes= table.stat_modified_counter;
     }
-    if (tables.size() >= MAX_KEPT)
-      tables.erase(tables.begin());
-    /* Without memory the table loses its numbers, as in MariaDB */
-    try { tables[table.id]= {table.stat_modified_counter, table.stat_n_rows}; }
-    catch (const std::bad_alloc&) {}
+    else if (cell.id == table.id)
+      cell.id= 0;
   }
 
-  /** Give a table its numbers back. The caller has just read its statistics from
-  mysql.innodb_table_stats, and holds no stats_mutex. */
+  /** Give a table its count back. The caller has a reference to the table, has just
+  read its statistics from mysql.innodb_table_stats, and does not hold stats_mutex. */
   void restore(dict_table_t *table) noexcept
   {
-    numbers found;
+    uint64_t n_changes;
     {
       std::lock_guard<std::mutex> lock(mutex);
-      const auto kept= tables.find(table->id);
-      if (kept == tables.end())
+      auto &cell= cells[table->id % CELLS];
+      if (cell.id != table->id)
         return;
-      found= kept->second;
-      tables.erase(kept);
+      cell.id= 0;
+      n_changes= cell.n_changes;
     }
-    /* A user may have changed the option, and written the statistics */
-    if (!table->stats_is_auto_recalc())
-      return;
     table->stats_mutex_lock();
-    table->stat_modified_counter+= found.n_changes;
-    table->stat_n_rows= found.n_rows;
+    table->stat_modified_counter+= n_changes;
     table->stats_mutex_unlock();
   }
 
-  /** Forget all tables, when InnoDB shuts down. */
-  void clear() noexcept { tables.clear(); }
+  /** Forget all tables, when InnoDB shuts down: the process may open another database. */
+  void clear() noexcept
+  {
+    for (auto &cell : cells)
+      if (cell.id)
+        cell.id= 0;
+  }
 };
 
 extern dict_changes_t dict_changes;
