@@ -4,9 +4,9 @@ them have been made, and a comparison with those of an earlier revision.
 
 A run is WHAT:TYPE. out/SERIES/tests-made.json keeps the results of each run that
 ended, so that an interrupted 'all' continues with the next run. They count as
-long as the files of the repository are the same; only the unit run reads the
-documents and benchmarks, so another document makes only this run again. A run
-with a failure is made again.
+long as the files that the run reads are the same: a changed document makes only
+the unit run again, and a changed benchmark also the stress runs, whose programs
+are beside the benchmarks. A run with a failure is made again.
 
 BUILD/lib/tested-SERIES is a line for each run of an earlier revision: the run,
 and how many of its tests passed, failed and were skipped.
@@ -18,8 +18,7 @@ import pathlib
 import re
 import subprocess
 
-# Only the unit run reads these
-NO_CODE = ("**/*.md", "docs/**", "sql-bench/**")
+DOCUMENTS = ("**/*.md", "docs/**", "sql-bench/results/**")
 SECONDS = 60                    # of each stress program
 OWN_RUNS = ("unit:release", "suite:release", "suite:debug")
 LAST_RUNS = ("stress:debug", "stress:asan", "stress:tsan", "series:release",
@@ -60,10 +59,13 @@ def state(top, excluded=()):
     found = hashlib.sha256()
     try:
         for words in (["ls-files", "--stage"], ["diff", "HEAD"],
-                      ["ls-files", "--others", "--exclude-standard"]):
-            found.update(subprocess.run(
+                      ["ls-files", "--others", "--exclude-standard", "-z"]):
+            said = subprocess.run(
                 ["git", "-C", str(top), *words, *which], check=True,
-                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout)
+                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+            found.update(said)
+        for name in said.decode().split("\0")[:-1]:     # of the last command
+            found.update((pathlib.Path(top) / name).read_bytes())
     except (OSError, subprocess.CalledProcessError):
         return "unknown"                # nothing is kept
     return found.hexdigest()
@@ -71,7 +73,8 @@ def state(top, excluded=()):
 
 def states(top):
     """{WHAT: the state of the files that this run reads}; "" for all others."""
-    return {"unit": state(top), "": state(top, NO_CODE)}
+    return {"unit": state(top), "stress": state(top, DOCUMENTS),
+            "": state(top, (*DOCUMENTS, "sql-bench/**"))}
 
 
 class Kept:
@@ -93,8 +96,8 @@ class Kept:
 
     def keep(self, run, title, outcome, retried):
         """Keep what a run reported, {test: 'passed', 'failed' or 'skipped'}."""
-        self.made[run] = {"state": self.state(run), "title": title, "outcome": outcome,
-                          "retried": sorted(retried)}
+        self.made[run] = {"state": self.state(run), "title": title,
+                          "outcome": outcome, "retried": sorted(retried)}
         new = self.file.with_suffix(".new")
         new.write_text(json.dumps(self.made, indent=0) + "\n")
         new.replace(self.file)

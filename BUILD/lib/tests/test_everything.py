@@ -66,21 +66,30 @@ class StateTest(unittest.TestCase):
         self.assertEqual(before[""], after[""])
         self.assertNotEqual(before["unit"], after["unit"])
 
+    def test_stress_programs_count_for_the_stress_runs(self):
+        self.commit(**{"sql-bench_stress_aDOTpy": "1", "sql_aDOTcc": "1"})
+        before = everything.states(self.top)
+        self.top.joinpath("sql-bench/stress/a.py").write_text("2")
+        after = everything.states(self.top)
+        self.assertEqual(before[""], after[""])
+        self.assertNotEqual(before["stress"], after["stress"])
+
     def test_code_counts_whether_committed_changed_or_new(self):
         found = set()
         self.commit(sql_aDOTcc="1")
         found.add(everything.states(self.top)[""])
         self.top.joinpath("sql/a.cc").write_text("2")
         found.add(everything.states(self.top)[""])
-        self.top.joinpath("sql/b.cc").write_text("1")
-        found.add(everything.states(self.top)[""])
+        for text in ("1", "2"):
+            self.top.joinpath("sql/b.cc").write_text(text)
+            found.add(everything.states(self.top)[""])
         self.commit(sql_aDOTcc="3")
         found.add(everything.states(self.top)[""])
-        self.assertEqual(len(found), 4)
+        self.assertEqual(len(found), 5)
 
     def test_outside_of_a_clone_the_state_is_unknown(self):
         self.assertEqual(everything.states(self.top),
-                         {"unit": "unknown", "": "unknown"})
+                         {"unit": "unknown", "stress": "unknown", "": "unknown"})
 
 
 class RunsTest(unittest.TestCase):
