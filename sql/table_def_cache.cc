@@ -763,10 +763,12 @@ void tdc_release_share(TABLE_SHARE *share)
     DBUG_VOID_RETURN;
   }
   /* This is the last reference: take both locks. */
-  if (mysql_mutex_trylock(&LOCK_unused_shares))
+  if (DBUG_IF("tdc_release_waits") ||
+      mysql_mutex_trylock(&LOCK_unused_shares))
   {
     /* In their order. Meanwhile another thread may get a reference. */
     mysql_mutex_unlock(&element->LOCK_table_share);
+    DEBUG_SYNC_C("tdc_release_unlocked");
     mysql_mutex_lock(&LOCK_unused_shares);
     mysql_mutex_lock(&element->LOCK_table_share);
   }
