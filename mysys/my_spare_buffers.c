@@ -9,8 +9,9 @@
   takes a buffer when it locks a handle, and gives it back when it unlocks the
   handle.
 
-  Each CPU has a slot: a list of at most MOST_IN_SLOT buffers, last in, first
-  out, so that a thread mostly gets one that is in the CPU's cache. A thread
+  On Linux each CPU has a slot: a list of at most MOST_IN_SLOT buffers, last in,
+  first out, so that a thread mostly gets one that is in the CPU's cache. On other
+  systems all threads share one slot. A thread
   takes the whole list out of the slot by one atomic exchange, changes it, and
   puts it back by another exchange. If a second thread uses the slot meanwhile,
   it finds the slot empty: it allocates a buffer, or leaves a list of its own,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 
 /*
-  lf_pinbox_free() does not free what a thread has pinned. To find that out, it
-  reads no pins that no thread has ever had.
+  lf_pinbox_free() does not free an object that a thread has pinned. It reads only
+  pins that a thread has had at some time.
 */
 
 #include <my_global.h>
@@ -51,7 +51,7 @@ int main(int argc __attribute__((unused)), char **argv)
   other= lf_pinbox_get_pins(&pinbox);
 
   lf_pin(other, 0, &object[7]);
-  ok(free_objects(own) == OBJECTS - 1, "what another thread has pinned stays");
+  ok(free_objects(own) == OBJECTS - 1, "an object that another thread has pinned is not freed");
   lf_unpin(other, 0);
   lf_pinbox_put_pins(own);
   own= lf_pinbox_get_pins(&pinbox);
@@ -68,13 +68,15 @@ int main(int argc __attribute__((unused)), char **argv)
   for (i= 0; i < MANY; i++)
     many[i]= lf_pinbox_get_pins(&pinbox);
   lf_pin(many[UNUSED], 1, &object[7]);
-  ok(free_objects(own) == OBJECTS - 1, "what one of many pins has pinned stays");
+  ok(free_objects(own) == OBJECTS - 1,
+     "an object that was pinned in the first part of the array is not freed");
   lf_unpin(many[UNUSED], 1);
   lf_pinbox_put_pins(own);
   own= lf_pinbox_get_pins(&pinbox);
 
   lf_pin(many[MANY - 1], LF_PINBOX_PINS - 1, &object[7]);
-  ok(free_objects(own) == OBJECTS - 1, "so does what pins beyond the first part have pinned");
+  ok(free_objects(own) == OBJECTS - 1,
+     "an object that was pinned beyond the first part is not freed");
   lf_unpin(many[MANY - 1], LF_PINBOX_PINS - 1);
 
   lf_pinbox_put_pins(own);
