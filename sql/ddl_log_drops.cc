@@ -12,17 +12,18 @@
   After a crash, recovery drops all tables that have an entry, so it also drops tables that
   the statement had not come to. Each table is gone or whole, except a partitioned one: its
   .par file goes first, so MariaDB's recovery may leave partitions. The binary log has the
-  tables that are gone, as always, even if recovery cannot drop the last one. Like MariaDB's,
-  recovery looks for a FOREIGN KEY that refers to a table if the global foreign_key_checks
-  is ON, whatever the statement had. A statement of fewer tables logs each table by itself,
-  so after a crash it has dropped no more tables than in MariaDB.
+  tables that are gone, as always, even if recovery cannot drop the last one. A statement of
+  fewer tables logs each table by itself, so after a crash it has dropped no more tables than
+  in MariaDB.
 
   The statement disables its entries before it returns its result or an error to the client.
   So recovery never drops a table after the client got an error for the statement.
 
   The statement logs a table ahead only if recovery drops it just as the statement would: a
-  base table whose .frm file names an engine that keeps its tables on this server. It stops
-  at the first other table, so the entries have the order of the statement.
+  base table whose .frm file names an engine that keeps its tables on this server, and that
+  no FOREIGN KEY refers to. The statement may have to refuse a table with such a key, and
+  recovery would drop it: InnoDB has not loaded the key then. It stops at the first other
+  table, so the entries have the order of the statement.
 */
 
 #include "mariadb.h"
@@ -34,6 +35,7 @@
 #include "datadict.h"
 
 thread_local bool Ddl_log_drops::syncs_later;
+bool (*Ddl_log_drops::is_referenced)(const char *path);
 
 Ddl_log_drops::Ddl_log_drops(THD *thd, TABLE_LIST *tables, bool drop_sequence):
   thd(thd)
@@ -84,6 +86,9 @@ bool Ddl_log_drops::log_ahead(DDL_LOG_STATE *state, TABLE_LIST *table,
     return false;
   const LEX_CSTRING cpath= { path, length - reg_ext_length };
   path[cpath.length]= 0;
+  if (hton->flags & HTON_SUPPORTS_FOREIGN_KEYS &&
+      !(is_referenced && !is_referenced(path)))
+    return false;
   if (ddl_log_drop_table(state, hton, &cpath, &table->db, &table->table_name))
     return true;
   *logged= true;

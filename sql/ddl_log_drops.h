@@ -33,6 +33,12 @@ public:
   /** Whether this thread syncs later what it writes */
   static thread_local bool syncs_later;
 
+  /**
+    InnoDB's answer to the question whether a FOREIGN KEY may refer to a table of its own.
+    InnoDB sets this when it starts. The path has no extension.
+  */
+  static bool (*is_referenced)(const char *path);
+
 private:
   bool log_ahead(DDL_LOG_STATE *state, TABLE_LIST *table, bool *logged);
 
