@@ -50,7 +50,7 @@ in the log with the commit.  There are three cases:
 
    Within a statement that drops several tables, the .frm file may be gone by then.  But
    the statement has put the table into the DDL log before it dropped it, so recovery of
-   the DDL log drops the table again.  In three cases that would fail, so the thread waits
+   the DDL log drops the table again.  In four cases that would fail, so the thread waits
    until the commit is durable:
 
    a. A FOREIGN KEY refers to the table, or another thread has removed such a key, and its
@@ -58,6 +58,10 @@ in the log with the commit.  There are three cases:
    b. The table is a partition, or (11.8) has the graph of a VECTOR INDEX: to find it,
       recovery would need the .frm file of the table that it belongs to.
    c. CREATE OR REPLACE TABLE notes in the DDL log that the table is gone.
+   d. The table is the first one of the statement.  With innodb_flush_log_at_trx_commit=0
+      or 2, an earlier commit of changes to any of its tables may not be durable.  Recovery
+      would roll these changes back, and until then it could not lock the table.  All such
+      commits come before the first commit of the statement, which has locked the tables.
 
 2. The commit is durable and the file exists: the server was killed before 5.  No table
    refers to the file.  Recovery does not need FILE_DELETE, which may be before the latest
@@ -216,6 +220,8 @@ void fil_deletion_t::run_with_statement(lsn_t lsn, bool wait) noexcept
     return;
   }
   outer->take(this);
+  if (!outer->commit_lsn)
+    wait= true;
   if (lsn > outer->commit_lsn)
     outer->commit_lsn= lsn;
   if (outer->size() >= MAX_PENDING)

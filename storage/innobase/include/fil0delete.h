@@ -72,7 +72,7 @@ public:
   /** Leave the files to the statement, or delete them if there is none that drops
   several tables.
   @param lsn   the commit of the transaction
-  @param wait  whether the commit must be durable now */
+  @param wait  whether the commit must be durable now; the statement's first always is */
   void run_with_statement(lsn_t lsn, bool wait) noexcept;
 
   /** The statement of this thread begins to drop tables. */
