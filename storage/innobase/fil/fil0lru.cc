@@ -85,7 +85,7 @@ If the process has no descriptor left, innodb_open_files does not matter: a thre
 files within the same bounds, even if fewer are open.  If that does not help, no thread
 can use the file now:
 
-1. A reader gets an error, as in MariaDB.
+1. If a statement has to read a page, InnoDB ends the server, as in MariaDB.
 2. Recovery ends the server.  An administrator can start it again with more
    descriptors.
 3. A thread that writes pages keeps the page (fil_space_t::must_keep()), unless the
