@@ -217,13 +217,14 @@ size_t Table_cache_memory::excess() const
   @param bytes            stop when so many bytes are free
   @param may_lock_engine  may this acquire dict_sys.latch? Not while the caller
                           closes a table, which InnoDB may do with locks held
+  @param steps            how many definitions this may skip each time
 
   The caller holds no lock of either cache. This closes TABLEs.
 
   @return how many bytes it has freed
 */
 
-size_t tc_make_room(THD *thd, size_t bytes, bool may_lock_engine)
+size_t tc_make_room(THD *thd, size_t bytes, bool may_lock_engine, uint steps)
 {
   size_t freed= 0;
   while (freed < bytes)
@@ -237,11 +238,11 @@ size_t tc_make_room(THD *thd, size_t bytes, bool may_lock_engine)
     if (tc_memory.tables.load(std::memory_order_relaxed) > part)
       got= tc_evict_bytes(thd, wanted, false);
     if (!got && tc_memory.definitions.load(std::memory_order_relaxed) > part)
-      got= tdc_evict_bytes(wanted);
+      got= tdc_evict_bytes(wanted, steps);
     if (!got && may_lock_engine && tc_memory.innodb_evict)
       got= tc_memory.innodb_evict(wanted);
     if (!got)
-      got= tdc_evict_bytes(wanted);
+      got= tdc_evict_bytes(wanted, steps);
     if (!got)
       got= tc_evict_bytes(thd, wanted, true);
     if (!got)
@@ -258,7 +259,8 @@ size_t tc_make_room(THD *thd, size_t bytes, bool may_lock_engine)
   A statement has set @@table_cache_memory: free the bytes by which the new
   limit is exceeded now, as far as objects can go. Other threads make room for
   what they open meanwhile, so this ends even if the limit is very low. A thread
-  that is killed leaves the rest to them, too.
+  that is killed leaves the rest to them, too. Statements have used most of the
+  definitions again, so this may skip all of them once.
 */
 
 void tc_keep_memory_limit()
@@ -268,7 +270,9 @@ void tc_keep_memory_limit()
   size_t left= tc_memory.excess();
   while (left && !thd->killed)
   {
-    const size_t freed= tc_make_room(thd, MY_MIN(left, STEP), true);
+    const size_t freed= tc_make_room(thd, MY_MIN(left, STEP), true,
+                                     Table_cache_memory::STEPS +
+                                     2 * (uint) tdc_records());
     if (!freed)
       break;
     left-= MY_MIN(left, freed);

@@ -70,6 +70,8 @@ struct Table_cache_memory
   static constexpr uint PART= 4;
   /** A thread frees at most so many times the bytes that it has added. */
   static constexpr uint BUDGET= 4;
+  /** How many definitions a statement skips at most, when it looks for one to free */
+  static constexpr uint STEPS= 64;
 
   /** The sums. Only threads that open or close something write these. */
   std::atomic<size_t> tables, definitions, innodb;
@@ -116,7 +118,8 @@ inline size_t Table_cache_memory::limit() const
 }
 
 void tc_table_has_grown(TABLE *table);
-size_t tc_make_room(THD *thd, size_t bytes, bool may_lock_engine);
+size_t tc_make_room(THD *thd, size_t bytes, bool may_lock_engine,
+                    uint steps= Table_cache_memory::STEPS);
 void tc_keep_memory_limit();
 
 #endif /* TABLE_CACHE_MEMORY_INCLUDED */

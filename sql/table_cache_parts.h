@@ -47,6 +47,6 @@ extern const char tc_dump_state_started[], tc_dump_state_waiting[],
 void tdc_weigh_share(TDC_element *element, TABLE_SHARE *share, bool new_share);
 size_t tdc_forget_weight(TDC_element *element);
 /* table_def_cache.cc */
-size_t tdc_evict_bytes(size_t bytes);
+size_t tdc_evict_bytes(size_t bytes, uint steps);
 
 #endif /* TABLE_CACHE_PARTS_INCLUDED */

@@ -463,22 +463,26 @@ void tdc_purge(bool all)
   if (unlikely(tc_memory.excess()) &&
       tc_memory.definitions.load(std::memory_order_relaxed) >
       tc_memory.limit() / Table_cache_memory::PART)
-    tdc_evict_bytes(MY_MIN(tc_memory.excess(), 65536));
+    tdc_evict_bytes(MY_MIN(tc_memory.excess(), 65536),
+                    Table_cache_memory::STEPS);
   DBUG_VOID_RETURN;
 }
 
 
 /**
   Free unused shares, in the order of tdc_purge(), until that has freed so many
-  bytes, or the function has skipped 64 that are in use or were used again.
+  bytes.
+
+  @param steps  how many shares the function may skip because they are in use or
+                were used again. It skips each share once at most, unless other
+                threads use it again meanwhile
 
   @return how many bytes it has freed
 */
 
-size_t tdc_evict_bytes(size_t bytes)
+size_t tdc_evict_bytes(size_t bytes, uint steps)
 {
   size_t freed= 0;
-  uint steps= 64;
   while (freed < bytes)
   {
     const size_t got= tdc_purge_one(&steps);
