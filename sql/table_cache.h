@@ -116,6 +116,7 @@ void tdc_start_shutdown();
 void tdc_deinit();
 ulong tdc_records();
 void tdc_purge(bool all);
+void tdc_trim(THD *thd);
 TDC_element *tdc_lock_share(THD *thd, const char *db, const char *table_name);
 void tdc_unlock_share(TDC_element *element);
 int tdc_share_is_cached(THD *thd, const char *db, const char *table_name);

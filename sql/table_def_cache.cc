@@ -53,6 +53,7 @@
 #include "sql_base.h"
 #include "debug_sync.h"
 #include "table_cache_memory.h"
+#include "my_return_memory.h"
 #include "table_cache_parts.h"
 #include "unireg.h"
 #include "default_rows.h"
@@ -438,9 +439,9 @@ static size_t tdc_purge_one(uint *steps)
               table_definition_cache is exceeded
 
   A statement that has read a definition frees at most two others, and skips at
-  most 32. So if an administrator has lowered table_definition_cache, no single
-  statement pays for that. The cache is within the limit after a number of such
-  statements.
+  most 32. So if shares are too many because TABLEs kept them in use when an
+  administrator lowered table_definition_cache (tdc_trim()), no single statement
+  pays for that. The cache is within the limit after a number of such statements.
 
   The function also frees some shares if shares have more than their part of
   table_cache_memory: a statement that opens only views makes room nowhere else.
@@ -491,6 +492,29 @@ size_t tdc_evict_bytes(size_t bytes, uint steps)
     freed+= got;
   }
   return freed;
+}
+
+
+/**
+  A statement has set @@table_definition_cache: free unused shares until the
+  cache is within the new limit, or none is left that can go. KILL ends this
+  early: the rest goes as tdc_purge() says.
+
+  Statements have used most of the shares again, so this skips each of them
+  once. Shares of open TABLEs stay. They go when the last TABLE is closed.
+*/
+
+void tdc_trim(THD *thd)
+{
+  uint steps= 2 * (uint) tdc_records();
+  while (tdc_records() > tdc_size && !thd->killed)
+  {
+    const size_t bytes= tdc_purge_one(&steps);
+    if (!bytes)
+      break;
+    my_return_slice(bytes);
+  }
+  my_return_memory();
 }
 
 
