@@ -24,8 +24,8 @@ sys.dont_write_bytecode = True
 import bench                                            # noqa: E402
 import scenarios                                        # noqa: E402
 from scenarios import (cold_open, ddl, farm, farm_rate, # noqa: E402
-                       hits, instructions, lower_limit, memory, query_cache,
-                       warm_restart)
+                       give_back, hits, instructions, lower_limit, memory,
+                       query_cache, warm_restart)
 from scenarios import wordpress as sites                # noqa: E402
 from benchlib import (callgrind, compare, heap, load,   # noqa: E402
                       profile, report, slow_disk, sysbench, timelimit, usage,
@@ -992,6 +992,33 @@ class WarmRestartTest(unittest.TestCase):
                              ([["Table_cache_load_status", "Loading: 1"]], True)):
             server.sql.return_value = rows
             self.assertEqual(warm_restart.WarmRestart.has_loaded(server), loaded)
+
+
+class GiveBackTest(unittest.TestCase):
+    def test_the_buffer_pool_does_not_count(self):
+        smaps = "".join(f"7f{n}-7f{n} rw-p 0 00:00 0\nSize: {size:10} kB\n"
+                        f"KernelPageSize: 4 kB\nRss: {resident:10} kB\n"
+                        for n, (size, resident) in enumerate(
+                            ((132, 100), (1 << 20, 5000), (65536, 30))))
+        self.assertEqual(give_back.resident_without_pool(smaps), 130 << 10)
+
+    def test_a_number_for_each_cell_is_the_part_of_the_growth(self):
+        options = parse("give-back", "--back-engines", "aria")
+        server = unittest.mock.Mock()
+        server.process.pid = os.getpid()
+        memory_then = iter((100,                # before
+                            300, 120, 300, 100,
+                            200, 150, 400, 400))
+        with unittest.mock.patch.object(give_back, "run"), \
+             unittest.mock.patch.object(give_back.time, "sleep"), \
+             unittest.mock.patch.object(
+                 give_back, "resident_without_pool",
+                 lambda _: next(memory_then)):
+            found = give_back.GiveBack.measure_server(server, 2, options)
+        self.assertEqual([f"aria: {what}" for what in found],
+                         [cell["label"] for cell in
+                          give_back.GiveBack.cells(options)])
+        self.assertEqual(list(found.values()), [90, 100, 50, 0])
 
 
 class MemoryTest(unittest.TestCase):

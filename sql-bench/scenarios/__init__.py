@@ -40,6 +40,7 @@ from .ddl_churn import DdlChurn
 from .farm import Farm
 from .farm_rate import FarmRate
 from .file_fragmentation import FileFragmentation
+from .give_back import GiveBack
 from .hits import Hits
 from .information_schema import InformationSchema
 from .innodb_open_files import InnodbOpenFiles
@@ -62,5 +63,5 @@ ALL = {scenario.name: scenario
                         InnodbOpenFiles, FileFragmentation,
                         InformationSchema, WorkingSet, DdlChurn, QueryCache,
                         ColdOpen, WarmRestart, Farm, FarmRate, Wordpress,
-                        Scale, Refill, Memory, Catalog, Hits, LowerLimit,
-                        Instructions, Ddl)}
+                        Scale, Refill, Memory, GiveBack, Catalog, Hits,
+                        LowerLimit, Instructions, Ddl)}

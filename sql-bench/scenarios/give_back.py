@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Which part of the memory of tables a server gives back to the system."""
+
+import pathlib
+import re
+import time
+
+from benchlib import heap
+from benchlib.load import run
+from benchlib.scenario import (CONTROL, Scenario, engines, need_descriptors,
+                               positive, table_bytes)
+from benchlib.servers import Server
+
+SCHEMA = "WordPress"
+READERS = 16
+POOL = 1 << 30                  # of InnoDB, in one piece
+WAIT = 10                       # seconds after which the memory is measured
+LEFT = 400                      # the smaller caches
+FLUSH = "FLUSH TABLES"
+AGAIN = "all read again, FLUSH TABLES again"
+DEFINITIONS_FIRST = f"table_definition_cache, then table_open_cache={LEFT}"
+TABLES_FIRST = f"table_open_cache, then table_definition_cache={LEFT}"
+SMALLER = {DEFINITIONS_FIRST: ("table_definition_cache", "table_open_cache"),
+           TABLES_FIRST: ("table_open_cache", "table_definition_cache")}
+
+
+def resident_without_pool(smaps):
+    """Bytes in memory of the mappings that /proc/PID/smaps lists, without those
+    of the size of the buffer pool."""
+    total = size = 0
+    for name, number in re.findall(r"^(Size|Rss): +(\d+) kB$", smaps, re.M):
+        if name == "Size":
+            size = int(number) << 10
+        elif size < POOL:
+            total += int(number) << 10
+    return total
+
+
+def read(session, first, databases):
+    """Read each table of every 16th database once."""
+    for number in range(first, databases, READERS):
+        for name in heap.SCHEMAS[SCHEMA]:
+            session.query(f"SELECT * FROM site{number}.wp_{name} LIMIT 1")
+
+
+class GiveBack(Scenario):
+    name = "give-back"
+    title = "Memory that goes back to the system"
+    source = "servers that have opened many tables once"
+    question = (
+        "How much of the memory that a server has taken for tables is the "
+        "system's again after FLUSH TABLES, and with smaller caches?")
+    method = (
+        f"{READERS} connections read all tables of WordPress's sites once, each "
+        "connection those of other sites. The resident memory without InnoDB's "
+        f"buffer pool grows by that. The number says which part of the growth is "
+        f"gone {WAIT} s after a statement. The server does that four times: "
+        "twice it closes all tables, and twice it makes both caches smaller, in "
+        "either order.")
+    caveat = (
+        f"With both caches at {LEFT}, as many tables stay. FLUSH TABLES frees no "
+        "definition of InnoDB's. The memory before the first reading includes "
+        "that of 24 tables.")
+    unit = "% of the growth"
+    weight = 3
+    needs_servers = False
+    plot = None
+
+    @staticmethod
+    def add_arguments(parser):
+        parser.add_argument("--back-tables", type=positive, metavar="N",
+                            help="number of tables (default 3000; quick 1200)")
+        parser.add_argument("--back-engines", default="myisam,aria,innodb")
+
+    @staticmethod
+    def tables(options):
+        return options.back_tables or (1200 if options.quick else 3000)
+
+    @classmethod
+    def databases(cls, options):
+        return -(-cls.tables(options) // len(heap.SCHEMAS[SCHEMA]))
+
+    @classmethod
+    def check(cls, options):
+        engines(options.back_engines)
+        need_descriptors(cls.tables(options) + LEFT)
+
+    @classmethod
+    def disk(cls, options):
+        return table_bytes(engines(options.back_engines), cls.tables(options))
+
+    @classmethod
+    def parts(cls, options):
+        return engines(options.back_engines)
+
+    @classmethod
+    def cells(cls, options):
+        return [{"label": f"{engine}: {what}", "part": engine}
+                for engine in cls.parts(options)
+                for what in (FLUSH, AGAIN, *SMALLER)]
+
+    @classmethod
+    def server(cls, trees, variant, options, engine):
+        databases = cls.databases(options)
+        return Server(
+            trees / ("stock" if variant == CONTROL else variant),
+            trees / "bench" / f"give-back-{engine}-{databases}",
+            [f"--innodb-buffer-pool-size={POOL}",
+             f"--innodb-buffer-pool-chunk-size={POOL}",
+             "--innodb-buffer-pool-load-at-startup=0",
+             "--innodb-stats-auto-recalc=0",
+             f"--table-open-cache={2 * cls.tables(options)}",
+             f"--table-definition-cache={2 * cls.tables(options)}",
+             f"--open-files-limit={4 * cls.tables(options)}"], variant)
+
+    @classmethod
+    def prepare_program(cls, trees, options, progress):
+        for engine in cls.parts(options):
+            server = cls.server(trees, "stock", options, engine)
+            if pathlib.Path(server.datadir, "have").exists():
+                continue
+            databases = cls.databases(options)
+            progress(f"creating {engine} databases", 0, databases)
+            server.start("--sync-frm=0", "--debug-no-sync")
+            server.sql(heap.create(SCHEMA, engine, databases))
+            progress(f"creating {engine} databases", databases, databases)
+            server.stop()
+            pathlib.Path(server.datadir, "have").touch()
+
+    @classmethod
+    def measure_pair(cls, trees, options, part, order):
+        found = {}
+        for name in (*order, CONTROL):
+            server = cls.server(trees, name, options, part)
+            server.start()
+            for what, back in cls.measure_server(
+                    server, cls.databases(options), options).items():
+                found.setdefault(f"{part}: {what}", {})[name] = back
+            server.stop()
+        return found
+
+    @classmethod
+    def measure_server(cls, server, databases, options):
+        """{what: % of the growth that is gone after it}"""
+        def resident():
+            return resident_without_pool(pathlib.Path(
+                f"/proc/{server.process.pid}/smaps").read_text(encoding="ascii"))
+
+        def back(*statements):
+            run(server, "mysql", *((read, first, databases)
+                                   for first in range(READERS)))
+            time.sleep(1)
+            full = resident()
+            for statement in statements:
+                server.sql(statement)
+            time.sleep(WAIT)
+            return round(100 * (full - resident()) / (full - before), 1)
+
+        server.sql(heap.read(SCHEMA, 0, 2))
+        time.sleep(1)
+        before = resident()
+        found = {FLUSH: back("FLUSH TABLES"), AGAIN: back("FLUSH TABLES")}
+        for what, variables in SMALLER.items():
+            found[what] = back(*(f"SET GLOBAL {variable}={LEFT}"
+                                 for variable in variables))
+            for variable in variables:
+                server.sql(f"SET GLOBAL {variable}={2 * cls.tables(options)}")
+        return found
