@@ -69,6 +69,17 @@ class ArchitectureTest(unittest.TestCase):
         for text in ("a.cc", "ba.c", "x-a.c", "a.c.patch", ""):
             self.assertFalse(names("sql/a.c", text), text)
 
+class EmbeddedTest(unittest.TestCase):
+    def test_the_embedded_library_has_each_new_file_of_the_server(self):
+        new = {path for path in source_files()
+               if re.fullmatch(r"sql/[\w-]+\.cc?", path)}
+        self.assertIn("sql/table_cache.cc", new)
+        added = "".join(
+            line for line in (TOP / "libmysqld/CMakeLists.txt.patch"
+                              ).read_text().splitlines(True) if line[0] == "+")
+        self.assertEqual(
+            new - set(re.findall(r"\.\./(sql/[\w-]+\.cc?)", added)), set())
+
 
 if __name__ == "__main__":
     unittest.main()
