@@ -4,6 +4,7 @@
 
 #include "mariadb.h"
 #include "sql_base.h"
+#include "table_cache.h"
 #include "table_cache_memory.h"
 #include "default_rows.h"
 
@@ -109,8 +110,8 @@ uchar *share_default_row(TABLE_SHARE *share, const uchar *frm,
   Default_row *found= NULL;
 
   /* A share that was discovered after its .frm had been read is read again */
-  release_default_row(default_row_of(share->tdc));
-  default_row_of(share->tdc)= NULL;
+  release_default_row(share->tdc->default_row);
+  share->tdc->default_row= NULL;
 
   mysql_mutex_lock(&LOCK_default_rows);
   if (buckets)
@@ -146,7 +147,7 @@ uchar *share_default_row(TABLE_SHARE *share, const uchar *frm,
   }
   mysql_mutex_unlock(&LOCK_default_rows);
 
-  default_row_of(share->tdc)= found;
+  share->tdc->default_row= found;
   return found ? found->bytes : NULL;
 }
 

@@ -11,8 +11,8 @@
   after the share has been read. Without this file, a server with thousands of
   sites would have the same few rows thousands of times.
 
-  Only shares in the table definition cache do this: default_row_of() is the
-  share's pointer to the copy.
+  Only shares in the table definition cache do this: TDC_element::default_row is
+  the share's pointer to the copy.
 */
 
 #include "my_global.h"
@@ -28,9 +28,6 @@ struct Default_row
   uchar bytes[1];
 };
 
-struct TDC_element;
-
-Default_row *&default_row_of(TDC_element *element);
 void default_rows_init();
 void default_rows_deinit();
 bool shares_default_row(const TABLE_SHARE *share, const uchar *frm);

@@ -489,14 +489,6 @@ void tc_deinit()
 }
 
 
-/** How many bytes the table cache needs after each element. */
-
-size_t tc_part_size()
-{
-  return sizeof(TABLE_cache_share) + alignof(TABLE_cache_share);
-}
-
-
 /** Initialize the table cache's part of an element whose memory is new. */
 
 void tc_init_part(TDC_element *element)

@@ -12,11 +12,14 @@
 #include "my_atomic_wrapper.h"
 #include <atomic>
 
+struct Default_row;
+
 /**
   A TABLE_SHARE's place in the table definition cache.
 
-  The table cache keeps the lists of the share's free TABLEs in memory that
-  begins where the element ends.
+  LOCK_table_share and COND_release have the offsets that they have in MariaDB:
+  the engine Mroonga of distributions' packages locks LOCK_table_share. In
+  MariaDB the key, of 386 bytes, is in front of them. Here everything else is.
 */
 
 struct TDC_element
@@ -27,8 +30,6 @@ struct TDC_element
   */
   const uchar *m_key;
   uint m_key_length;
-  /** Most names have less than a fifth of the length that MariaDB allows. */
-  uchar short_key[60];
   /**
     True: the cache keeps no TABLE of this share any more, and the share goes
     with its last reference. Written under LOCK_table_share; the thread that
@@ -48,13 +49,23 @@ struct TDC_element
   Atomic_relaxed<bool> only_scanned;
   /** NULL: being opened, or gone. Written under LOCK_table_share. */
   TABLE_SHARE *share;
-
-  /** Protects the members below, unless their comments say otherwise. */
-  mysql_mutex_t LOCK_table_share;
-  /** Signalled when ref_count, all_tables_refs or m_flush_tickets go down. */
-  mysql_cond_t COND_release;
+  /**
+    The copy of the default row that this share uses together with other shares;
+    NULL if it has its own. Only the thread that reads or deletes the share uses
+    this.
+  */
+  Default_row *default_row;
   /** Links of an Unused_list. Protected by LOCK_unused_shares. */
   TDC_element *next, **prev;
+  /** Bytes of the share without its statistics. Constant while it exists. */
+  uint32 root_bytes;
+  /** Bytes that the share has added to Table_cache_memory::definitions. */
+  std::atomic<uint32> bytes;
+
+  /*
+    LOCK_table_share protects the members from here on to evictions, unless
+    their comments say otherwise.
+  */
   /** References: TABLEs of this share, and threads that need it to stay. */
   uint ref_count;
   /** Deadlock detectors that walk all_tables, which must not change then. */
@@ -79,10 +90,15 @@ struct TDC_element
   ulonglong scan_opens;
   /** TABLEs of this share that had to make room for others. */
   ulonglong evictions;
-  /** Bytes of the share without its statistics. Constant while it exists. */
-  uint32 root_bytes;
-  /** Bytes that the share has added to Table_cache_memory::definitions. */
-  std::atomic<uint32> bytes;
+
+  /** The table cache's lists of free TABLEs: a TABLE_cache_share, aligned. */
+  uchar free_lists[128];
+  /** Most names have less than half of the length that MariaDB allows. */
+  uchar short_key[168];
+
+  mysql_mutex_t LOCK_table_share;
+  /** Signalled when ref_count, all_tables_refs or m_flush_tickets go down. */
+  mysql_cond_t COND_release;
 
   void wait_for_refs(uint my_refs);
   void flush(THD *thd, bool mark_flushed);

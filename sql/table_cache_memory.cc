@@ -173,7 +173,7 @@ void tdc_weigh_share(TDC_element *element, TABLE_SHARE *share, bool new_share)
   if (new_share)
     element->root_bytes= (uint32)
       MY_MIN(root_bytes(&share->mem_root) + sizeof(TDC_element) +
-             tc_part_size() + share->name_hash.array.max_element *
+             share->name_hash.array.max_element *
              share->name_hash.array.size_of_element, UINT_MAX32);
   size_t bytes= element->root_bytes;
   if (const size_t slot_bytes= tc_slot_bytes(element))

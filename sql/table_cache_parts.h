@@ -8,8 +8,8 @@
   definition cache (table_def_cache.cc) call each other. tc_opened_ahead() and
   tc_dump_state_* are for plugins that open tables ahead of their use.
 
-  tc_part_size() bytes after each TDC_element belong to the table cache: the
-  lists of the share's free TABLEs (table_cache_slot.h).
+  TDC_element::free_lists belongs to the table cache: the lists of the share's
+  free TABLEs (table_cache_slot.h).
 */
 
 #include "sql_plist.h"
@@ -23,7 +23,6 @@ typedef I_P_List<TABLE, TABLE_share> Table_list;
 void tc_init();
 void tc_deinit();
 
-size_t tc_part_size();
 size_t tc_slot_bytes(TDC_element *element);
 void tc_init_part(TDC_element *element);
 void tc_deinit_part(TDC_element *element);

@@ -188,18 +188,23 @@ static void assert_clean(TDC_element *element __attribute__((unused)))
 }
 
 
-/**
-  Pointer to the copy of the default row that this share uses together with
-  other shares; NULL if it has its own. It is stored after the table cache's
-  part, which follows the TDC_element. Only the thread that reads or deletes the
-  share uses it.
-*/
-
-Default_row *&default_row_of(TDC_element *element)
+/** The beginning of MariaDB's TDC_element; see table_cache.h. */
+struct Mariadb_element
 {
-  return *reinterpret_cast<Default_row**>(reinterpret_cast<uchar*>(element + 1) +
-                                          tc_part_size());
-}
+  uchar m_key[2 * (NAME_LEN + 1)];
+  uint m_key_length;
+  bool flushed;
+  TABLE_SHARE *share;
+  mysql_mutex_t LOCK_table_share;
+  mysql_cond_t COND_release;
+};
+
+#if SIZEOF_CHARP == 8
+static_assert(offsetof(TDC_element, LOCK_table_share) ==
+              offsetof(Mariadb_element, LOCK_table_share) &&
+              offsetof(TDC_element, COND_release) ==
+              offsetof(Mariadb_element, COND_release), "");
+#endif
 
 
 /** Initialize an element in memory that tdc_hash will use many times. */
@@ -217,7 +222,7 @@ static void element_constructor(uchar *memory)
   element->unused= element->scanned= element->used_again= false;
   element->ref_count= element->all_tables_refs= element->open_tables= 0;
   element->misses= element->scan_opens= element->evictions= 0;
-  default_row_of(element)= NULL;
+  element->default_row= NULL;
   element->root_bytes= 0;
   element->bytes= 0;
   element->m_flush_tickets.empty();
@@ -329,8 +334,8 @@ static size_t tdc_delete_share(TDC_element *element)
       mysql_cond_wait(&element->COND_release, &element->LOCK_table_share);
   }
   const size_t bytes= tdc_forget_weight(element);
-  Default_row *default_row= default_row_of(element);
-  default_row_of(element)= NULL;
+  Default_row *default_row= element->default_row;
+  element->default_row= NULL;
   mysql_mutex_unlock(&element->LOCK_table_share);
 
   Pins pins(current_thd);
@@ -602,8 +607,8 @@ static TABLE_SHARE *tdc_open_share(THD *thd, TABLE_LIST *tl, uint flags,
     {
       free_table_share(share);
       share= NULL;
-      release_default_row(default_row_of(element));
-      default_row_of(element)= NULL;
+      release_default_row(element->default_row);
+      element->default_row= NULL;
     }
   }
   if (!share)
@@ -1105,9 +1110,8 @@ bool tdc_init()
   default_rows_init();
   mysql_mutex_init(key_LOCK_unused_shares, &LOCK_unused_shares,
                    MY_MUTEX_INIT_FAST);
-  lf_hash_init(&tdc_hash, (uint) (sizeof(TDC_element) + tc_part_size() +
-                                  sizeof(Default_row*)),
-               LF_HASH_UNIQUE, 0, 0, element_key, &my_charset_bin);
+  lf_hash_init(&tdc_hash, sizeof(TDC_element), LF_HASH_UNIQUE, 0, 0, element_key,
+               &my_charset_bin);
   tdc_hash.alloc.constructor= element_constructor;
   tdc_hash.alloc.destructor= element_destructor;
   tdc_hash.initializer= element_initializer;
