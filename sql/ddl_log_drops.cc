@@ -20,10 +20,11 @@
   So recovery never drops a table after the client got an error for the statement.
 
   The statement logs a table ahead only if recovery drops it just as the statement would: a
-  base table whose .frm file names an engine that keeps its tables on this server, and that
-  no FOREIGN KEY refers to. The statement may have to refuse a table with such a key, and
-  recovery would drop it: InnoDB has not loaded the key then. It stops at the first other
-  table, so the entries have the order of the statement.
+  base table of one of the engines in log_ahead(), that no FOREIGN KEY refers to. The
+  statement may have to refuse a table with such a key, and recovery would drop it: InnoDB
+  has not loaded the key then. Other engines may refuse a table for reasons of their own,
+  for example for lack of a privilege (CONNECT), and so may Galera. The statement stops at
+  the first other table, so the entries have the order of the statement.
 */
 
 #include "mariadb.h"
@@ -33,8 +34,12 @@
 #include "sql_plugin.h"
 #include "sql_table.h"
 #include "datadict.h"
+#ifdef WITH_WSREP
+#include "wsrep_mysqld.h"
+#endif
 
 thread_local bool Ddl_log_drops::syncs_later;
+thread_local handlerton *Ddl_log_drops::engine;
 bool (*Ddl_log_drops::is_referenced)(const char *path);
 
 Ddl_log_drops::Ddl_log_drops(THD *thd, TABLE_LIST *tables, bool drop_sequence):
@@ -44,7 +49,7 @@ Ddl_log_drops::Ddl_log_drops(THD *thd, TABLE_LIST *tables, bool drop_sequence):
   for (TABLE_LIST *table= tables; table && count < MIN_TABLES;
        table= table->next_local)
     count++;
-  may_log_ahead= count == MIN_TABLES && !drop_sequence &&
+  may_log_ahead= count == MIN_TABLES && !drop_sequence && !WSREP(thd) &&
     (thd->lex->sql_command == SQLCOM_DROP_TABLE ||
      thd->lex->sql_command == SQLCOM_DROP_DB);
 }
@@ -81,14 +86,22 @@ bool Ddl_log_drops::log_ahead(DDL_LOG_STATE *state, TABLE_LIST *table,
   plugin_ref plugin= plugin_lock_by_name(thd, &engine,
                                          MYSQL_STORAGE_ENGINE_PLUGIN);
   handlerton *const hton= plugin ? plugin_hton(plugin) : NULL;
-  if (!hton || hton == partition_hton || hton->discover_table ||
-      hton->flags & HTON_TABLE_MAY_NOT_EXIST_ON_SLAVE)
-    return false;
   const LEX_CSTRING cpath= { path, length - reg_ext_length };
   path[cpath.length]= 0;
-  if (hton->flags & HTON_SUPPORTS_FOREIGN_KEYS &&
-      !(is_referenced && !is_referenced(path)))
+  switch (hton ? hton->db_type : DB_TYPE_UNKNOWN) {
+  case DB_TYPE_INNODB:
+    if (is_referenced && !is_referenced(path))
+      break;
     return false;
+  case DB_TYPE_MYISAM:
+  case DB_TYPE_ARIA:
+  case DB_TYPE_MRG_MYISAM:
+  case DB_TYPE_HEAP:
+  case DB_TYPE_CSV_DB:
+    break;
+  default:
+    return false;
+  }
   if (ddl_log_drop_table(state, hton, &cpath, &table->db, &table->table_name))
     return true;
   *logged= true;
@@ -99,6 +112,7 @@ bool Ddl_log_drops::log_ahead(DDL_LOG_STATE *state, TABLE_LIST *table,
 bool Ddl_log_drops::log(DDL_LOG_STATE *state, TABLE_LIST *table,
                         handlerton *hton, const LEX_CSTRING *path)
 {
+  engine= hton;
   while (next < n)
   {
     const auto &logged= ahead[next++];

@@ -33,6 +33,9 @@ public:
   /** Whether this thread syncs later what it writes */
   static thread_local bool syncs_later;
 
+  /** The engine of the last table that this thread has logged for a DROP */
+  static thread_local handlerton *engine;
+
   /**
     InnoDB's answer to the question whether a FOREIGN KEY may refer to a table of its own.
     InnoDB sets this when it starts. The path has no extension.

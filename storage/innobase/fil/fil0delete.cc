@@ -50,7 +50,7 @@ in the log with the commit.  There are three cases:
 
    Within a statement that drops several tables, the .frm file may be gone by then.  But
    the statement has put the table into the DDL log before it dropped it, so recovery of
-   the DDL log drops the table again.  In four cases that would fail, so the thread waits
+   the DDL log drops the table again.  In five cases that would fail, so the thread waits
    until the commit is durable:
 
    a. A FOREIGN KEY refers to the table, or another thread has removed such a key, and its
@@ -62,6 +62,8 @@ in the log with the commit.  There are three cases:
       or 2, an earlier commit of changes to any of its tables may not be durable.  Recovery
       would roll these changes back, and until then it could not lock the table.  All such
       commits come before the first commit of the statement, which has locked the tables.
+   e. Another engine has its data in the table (Mroonga's wrapper), and the DDL log names
+      that engine: without the .frm file it does not know that there is a table of InnoDB.
 
 2. The commit is durable and the file exists: the server was killed before 5.  No table
    refers to the file.  Recovery does not need FILE_DELETE, which may be before the latest
