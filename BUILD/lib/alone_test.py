@@ -39,7 +39,6 @@ PROGRAMS = {
 }
 # Why a topic has no test that fails without it
 UNTESTED = {
-    "s3-alter": "needs an object store and a replica",
     "debian-debug-builds": "a debug build that starts",
     "mtr-open-files-limit": "is about mtr itself; table_cache.many_open_tables "
                             "needs it",

@@ -78,6 +78,8 @@ OWNERS = (
      {"innodb-no-descriptor"}),
     (r"mysql-test/suite/table_cache/([rt]|include)/innodb_files_",
      {"innodb-open-files"}),
+    (r"mysql-test/suite/table_cache/([rt]/s3_alter_|include/object_store)",
+     {"s3-alter"}),
     (r"mysql-test/suite/table_cache/([rt]|include)/", None),
     (r"plugin/table_cache_info/", {"information-schema"}),
     (r"plugin/table_cache_dump/", {"warm-restart"}),
