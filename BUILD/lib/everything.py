@@ -25,9 +25,13 @@ LAST_RUNS = ("stress:debug", "stress:asan", "stress:tsan", "series:release",
              "series:debug")
 
 
+# What a suite.pm says if mtr is to run the suite though nobody names it
+IS_DEFAULT = re.compile(r"^\s*sub\s+is_default\s*\{(?!\s*0\b)", re.M)
+
+
 def default_suites(source):
     """The suites that mtr runs if nobody names one, without those of the patch
-    set and those of engines and plugins that are not built."""
+    set. mtr skips the tests of plugins that are not built."""
     text = (source / "mysql-test/mariadb-test-run.pl").read_text(
         encoding="utf-8", errors="replace")
     listed = re.search(r"@DEFAULT_SUITES\s*=\s*qw\(([^)]*)\)", text)
@@ -35,14 +39,17 @@ def default_suites(source):
         raise ValueError(f"{source}/mysql-test/mariadb-test-run.pl lists no "
                          "default suites")
     found = listed[1].split()
-    for path in sorted(source.glob("*/*/mysql-test/*/")):
-        if (path.parts[-4] in ("plugin", "storage")
-                and not path.parts[-3].startswith("table_cache")
-                and (path / "t").is_dir() | any(path.glob("*.test"))
-                # Else it is an overlay of a suite that is listed
-                and not (source / "mysql-test/suite" / path.name).exists()
-                and not (source / "mysql-test" / path.name).exists()):
-            found.append(path.name)
+    for kind in ("plugin", "storage"):
+        for path in sorted(source.glob(f"{kind}/*/mysql-test/**/suite.pm")):
+            plugin, _, *words = path.relative_to(source / kind).parts[:-1]
+            name = "/".join(words)
+            if (not plugin.startswith("table_cache")
+                    and IS_DEFAULT.search(path.read_text(encoding="utf-8",
+                                                         errors="replace"))
+                    # Else it is an overlay of a suite that is listed
+                    and not (source / "mysql-test/suite" / name).exists()
+                    and not (source / "mysql-test" / name).exists()):
+                found.append(name)
     return list(dict.fromkeys(found))
 
 

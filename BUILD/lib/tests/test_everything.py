@@ -20,20 +20,28 @@ class SuitesTest(unittest.TestCase):
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
         self.source = pathlib.Path(directory.name)
-        for path in ("mysql-test/suite/archive/t", "mysql-test/main",
-                     "plugin/disks/mysql-test/disks/t",
-                     "plugin/table_cache_dump/mysql-test/table_cache_dump/t",
-                     "storage/x/mysql-test/archive/t",
-                     "storage/x/mysql-test/without_tests"):
-            (self.source / path).mkdir(parents=True)
+        (self.source / "mysql-test/suite/archive/t").mkdir(parents=True)
+        for path, is_default in (
+                ("plugin/disks/mysql-test/disks", "sub is_default { 1 }"),
+                ("plugin/table_cache_dump/mysql-test/table_cache_dump",
+                 "sub is_default { 1 }"),
+                ("storage/x/mysql-test/archive", "sub is_default { 1 }"),
+                ("storage/x/mysql-test/x/more",
+                 "  sub is_default { not $::opt_embedded_server }"),
+                ("storage/x/mysql-test/x", "sub is_default { 0 }"),
+                ("storage/x/mysql-test/x_rpl", "#sub is_default { 1 }"),
+                ("storage/x/mysql-test/x_backup", "sub skip_combinations {}")):
+            (self.source / path).mkdir(parents=True, exist_ok=True)
+            (self.source / path / "suite.pm").write_text(
+                f"@ISA = qw(My::Suite);\n{is_default}\nbless {{ }};\n")
 
     def write(self, text):
         self.source.joinpath("mysql-test/mariadb-test-run.pl").write_text(text)
 
-    def test_suites_of_mtr_and_of_plugins_but_not_ours_and_no_overlays(self):
+    def test_suites_that_mtr_runs_by_default_but_not_ours_and_no_overlays(self):
         self.write("my @DEFAULT_SUITES= qw(\n  main-\n  archive-\n);\n")
         self.assertEqual(everything.default_suites(self.source),
-                         ["main-", "archive-", "disks"])
+                         ["main-", "archive-", "disks", "x/more"])
 
     def test_another_form_of_the_list_is_an_error(self):
         self.write("my @SUITES= ();\n")
