@@ -247,6 +247,11 @@ static bool is_file_at(const char *path, os_file_t file)
 }
 #endif
 
+/** @return whether the start has ended. A thread that loads the buffer pool may ask just
+then, without synchronization; both answers are right. */
+TPOOL_SUPPRESS_TSAN static bool has_started() noexcept
+{ return srv_was_started; }
+
 fil_space_t *fil_ibd_file::create_space(uint32_t id, uint32_t expected,
                                         bool imported, make_room room,
                                         bool *created) noexcept
@@ -270,7 +275,7 @@ fil_space_t *fil_ibd_file::create_space(uint32_t id, uint32_t expected,
     const auto is_full= []()
     {
       return fil_system.n_open + 1 >=
-        (srv_was_started ? srv_max_n_open_files : srv_max_n_open_files / 2);
+        (has_started() ? srv_max_n_open_files : srv_max_n_open_files / 2);
     };
 
     if (is_open && room == CLOSE_OTHERS)
