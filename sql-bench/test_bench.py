@@ -81,6 +81,7 @@ class StatisticsTest(unittest.TestCase):
 
     def test_zero_of_stock_leaves_no_ratio(self):
         self.assertIsNone(ratio_of_pairs([0.0, 1.0], [1.0, 1.0]))
+        self.assertIsNone(ratio_of_pairs([-0.1, 1.0], [90.0, 1.0]))
         self.assertEqual(ratio_of_pairs([0.5, 1.0], [0.0, 1.0])["low"], 0.0)
 
     def test_pair_that_is_not_complete_does_not_count(self):

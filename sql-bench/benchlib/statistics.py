@@ -20,11 +20,11 @@ def ratio_of_pairs(stock, patched):
 
     A pair is measured within minutes, so a slow phase of the machine hits
     both; the median of the pairs' ratios suffers less from noise than the
-    ratio of the medians.  None without pairs, and where stock has a zero: to
-    leave out these pairs would favour one side.
+    ratio of the medians.  None without pairs, and where stock has a zero or
+    less: to leave out these pairs would favour one side.
     """
     pairs = list(zip(stock, patched))
-    if not pairs or not all(a for a, _ in pairs):
+    if not pairs or not all(a > 0 for a, _ in pairs):
         return None
     ratios = sorted(b / a for a, b in pairs)
     return {"median": statistics.median(ratios),
@@ -39,7 +39,7 @@ def interval(stock, patched, starts=1, rounds=2000):
     None where ratio_of_pairs() is, and of a single pair.
     """
     pairs = list(zip(stock, patched))
-    if len(pairs) < 2 or not all(a for a, _ in pairs):
+    if len(pairs) < 2 or not all(a > 0 for a, _ in pairs):
         return None
     ratios = [b / a for a, b in pairs]
     each = -(-len(ratios) // starts)
