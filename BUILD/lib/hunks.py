@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Edits of one file of MariaDB's, each of which belongs to a topic.
 
-FILE.patch is a unified diff of FILE.  Behind the second @@ of each hunk stands
+FILE.patch is a unified diff of FILE.  The second @@ of each hunk is followed by
 the topic that it belongs to:
 
     @@ -10,2 +10,3 @@ innodb-loading
@@ -20,7 +20,7 @@ inserts comes first.  No two hunks remove the same line.
 
 What follows is in three forms:
 
-    Hunk   what stands in a .patch
+    Hunk   a hunk of a .patch
     Edit   lines [start, end) of MariaDB's file are replaced by new ones; its
            topic is as in the hunk, with the series
     Row    a line of the result or of MariaDB's file: ' ' both have it, '-' it
