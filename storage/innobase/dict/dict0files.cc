@@ -10,8 +10,10 @@ of all tables before the first connection. MariaDB walks along all rows of SYS_T
 that, and opens file after file, with dict_sys.latch held exclusively all the time: no
 statement opens an InnoDB table meanwhile.
 
-Here a few threads (innodb_read_io_threads, 8 at most) take slices of SYS_TABLES. For its
-slice a thread
+Here a few threads (innodb_read_io_threads, 8 at most) take slices of SYS_TABLES. While
+there are connections, one thread begins, and a thread that had to wait for most of the
+files of its slice starts another one. So the threads wait for a slow disk together, and if
+the files are in memory, they leave the CPUs to the statements. For its slice a thread
 
  1. keeps DDL out, and reads the rows (dict_rows_t::read_tables());
  2. holds no latch, opens the files that fil_system does not know, and reads their first
@@ -43,6 +45,20 @@ lock_cache(). That function decides and reports as in MariaDB.
 #include "trx0sys.h"
 #include <algorithm>
 #include <system_error>
+#ifdef HAVE_GETRUSAGE
+# include <sys/resource.h>
+#endif
+
+/** @return how often this thread has given up the CPU to wait, or -1 if that is not known */
+static long n_waits() noexcept
+{
+#ifdef RUSAGE_THREAD
+  struct rusage usage;
+  if (!getrusage(RUSAGE_THREAD, &usage))
+    return usage.ru_nvcsw;
+#endif
+  return -1;
+}
 
 dict_files_t::slice::~slice()
 {
@@ -55,9 +71,10 @@ dict_files_t::dict_files_t(const std::set<uint32_t> *spaces) noexcept :
   may_start(unsigned(std::min<ulint>(srv_n_read_io_threads, 8)) - 1) {}
 
 /** Take the next slice.
-@param s  the slice, empty
-@return whether there is one; it may have no tables */
-bool dict_files_t::next(slice *s) noexcept
+@param s     the slice, empty
+@param help  whether to start another thread, if there is one left to start
+@return whether there is a slice; it may have no tables */
+bool dict_files_t::next(slice *s, bool help) noexcept
 {
   std::lock_guard<std::mutex> lock(mutex);
   if (!more || srv_shutdown_state > SRV_SHUTDOWN_INITIATED)
@@ -67,11 +84,11 @@ bool dict_files_t::next(slice *s) noexcept
     s->changes= dict_rows_t::changes();
     more= dict_rows_t::read_tables(&position, spaces, &s->tables, &dropped);
   }
-  if (more && may_start && !s->tables.empty())
+  if (help && more && may_start && !s->tables.empty())
   {
     may_start--;
     /* If no thread can be started, the others do its work */
-    try { threads.emplace_back(&dict_files_t::help, this); }
+    try { threads.emplace_back(&dict_files_t::run_thread, this); }
     catch (const std::system_error&) { may_start= 0; }
   }
   return true;
@@ -163,17 +180,22 @@ void dict_files_t::open(const slice &s) noexcept
 /** Open files until there are no more. */
 void dict_files_t::run() noexcept
 {
-  for (;;)
+  /* Before the first connection, no statement needs the CPUs */
+  const bool is_starting= !spaces;
+  for (bool help= is_starting;;)
   {
     slice s;
-    if (!next(&s))
+    if (!next(&s, help))
       break;
+    const long before= n_waits();
     open(s);
+    help= is_starting || before < 0 ||
+      size_t(n_waits() - before) > s.tables.size() / 2;
   }
 }
 
 /** A thread that helps */
-void dict_files_t::help() noexcept
+void dict_files_t::run_thread() noexcept
 {
   my_thread_init();
   run();

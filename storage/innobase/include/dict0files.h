@@ -43,10 +43,10 @@ class dict_files_t
   };
 
   explicit dict_files_t(const std::set<uint32_t> *spaces) noexcept;
-  bool next(slice *s) noexcept;
+  bool next(slice *s, bool help) noexcept;
   static void open(const slice &s) noexcept;
   void run() noexcept;
-  void help() noexcept;
+  void run_thread() noexcept;
   void join() noexcept;
 
 public:
