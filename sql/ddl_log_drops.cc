@@ -25,6 +25,10 @@
   has not loaded the key then. Other engines may refuse a table for reasons of their own,
   for example for lack of a privilege (CONNECT), and so may Galera. The statement stops at
   the first other table, so the entries have the order of the statement.
+
+  CREATE TABLE does not lock the table to which its FOREIGN KEY refers. So another
+  connection may create such a key before the statement comes to a table that it has logged
+  ahead. Therefore recovery asks again: see must_stay().
 */
 
 #include "mariadb.h"
@@ -39,8 +43,12 @@
 #endif
 
 thread_local bool Ddl_log_drops::syncs_later;
+thread_local uint16 Ddl_log_drops::flags;
 thread_local handlerton *Ddl_log_drops::engine;
 bool (*Ddl_log_drops::is_referenced)(const char *path);
+
+/* Of an entry of InnoDB's that was logged ahead; ddl_log.h has the flags of other actions */
+static constexpr uint16 LOGGED_AHEAD= 1 << 15;
 
 Ddl_log_drops::Ddl_log_drops(THD *thd, TABLE_LIST *tables, bool drop_sequence):
   thd(thd)
@@ -102,10 +110,24 @@ bool Ddl_log_drops::log_ahead(DDL_LOG_STATE *state, TABLE_LIST *table,
   default:
     return false;
   }
-  if (ddl_log_drop_table(state, hton, &cpath, &table->db, &table->table_name))
-    return true;
-  *logged= true;
-  return false;
+  flags= hton->db_type == DB_TYPE_INNODB ? LOGGED_AHEAD : 0;
+  const bool error= ddl_log_drop_table(state, hton, &cpath, &table->db,
+                                       &table->table_name);
+  flags= 0;
+  *logged= !error;
+  return error;
+}
+
+
+bool Ddl_log_drops::must_stay(const DDL_LOG_ENTRY *entry)
+{
+  if (!(entry->flags & LOGGED_AHEAD) || !is_referenced ||
+      !is_referenced(entry->tmp_name.str))
+    return false;
+  /* Without the .frm file, InnoDB had dropped the table, and the key was created later */
+  char frm[FN_REFLEN + 1];
+  strxnmov(frm, sizeof(frm) - 1, entry->tmp_name.str, reg_ext, NullS);
+  return !access(frm, F_OK);
 }
 
 

@@ -33,6 +33,17 @@ public:
   /** Whether this thread syncs later what it writes */
   static thread_local bool syncs_later;
 
+  /** The flags of the entries that this thread writes */
+  static thread_local uint16 flags;
+
+  /**
+    Recovery asks this before it drops a table.
+
+    @return whether the table must stay: a FOREIGN KEY refers to it, which another
+            connection has created after the statement logged the table ahead
+  */
+  static bool must_stay(const DDL_LOG_ENTRY *entry);
+
   /** The engine of the last table that this thread has logged for a DROP */
   static thread_local handlerton *engine;
 

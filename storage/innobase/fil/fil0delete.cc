@@ -30,7 +30,8 @@ The steps of run()
  3 end I/O  Set STOPPING_WRITES: pages are no longer written, but discarded.  Wait for
             the threads that have a reference.
  4 again    If one of these threads has changed a page since 2, the tablespace is in
-            named_spaces again.  Repeat 2 for such tablespaces.
+            named_spaces again.  Repeat 2 for such tablespaces.  A checkpoint leaves them
+            in named_spaces until then: see fil_names_clear().
  5 unlink   Delete the file, the .isl file, and the .cfg file.
  6 free     Remove the fil_space_t.  Let purge continue.  Close the handles, which gives
             the space back to the file system.
@@ -448,6 +449,7 @@ void fil_deletion_t::unlink(fil_space_t *space) noexcept
 {
   const char *name= space->chain.start->name;
   os_file_delete(innodb_data_file_key, name);
+  DBUG_EXECUTE_IF("fil_drop_crash_before_link", DBUG_SUICIDE(););
   /* Delete the link after the file: without it, recovery would not find the file */
   if (FSP_FLAGS_HAS_DATA_DIR(space->flags))
     RemoteDatafile::delete_link_file(space->name());
