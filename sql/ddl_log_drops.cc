@@ -45,7 +45,7 @@
 thread_local bool Ddl_log_drops::syncs_later;
 thread_local uint16 Ddl_log_drops::flags;
 thread_local handlerton *Ddl_log_drops::engine;
-bool (*Ddl_log_drops::is_referenced)(const char *path);
+bool (*Ddl_log_drops::is_referenced)(const char *path, bool look_it_up);
 
 /* Of an entry of InnoDB's that was logged ahead; ddl_log.h has the flags of other actions */
 static constexpr uint16 LOGGED_AHEAD= 1 << 15;
@@ -98,7 +98,7 @@ bool Ddl_log_drops::log_ahead(DDL_LOG_STATE *state, TABLE_LIST *table,
   path[cpath.length]= 0;
   switch (hton ? hton->db_type : DB_TYPE_UNKNOWN) {
   case DB_TYPE_INNODB:
-    if (is_referenced && !is_referenced(path))
+    if (is_referenced && !is_referenced(path, false))
       break;
     return false;
   case DB_TYPE_MYISAM:
@@ -121,10 +121,11 @@ bool Ddl_log_drops::log_ahead(DDL_LOG_STATE *state, TABLE_LIST *table,
 
 bool Ddl_log_drops::must_stay(const DDL_LOG_ENTRY *entry)
 {
+  /* With foreign_key_checks=0, the statement may have dropped the table all the same */
   if (!(entry->flags & LOGGED_AHEAD) || !is_referenced ||
-      !is_referenced(entry->tmp_name.str))
+      !is_referenced(entry->tmp_name.str, true))
     return false;
-  /* Without the .frm file, InnoDB had dropped the table, and the key was created later */
+  /* Without the .frm file, the statement had come to the table, and dropped it */
   char frm[FN_REFLEN + 1];
   strxnmov(frm, sizeof(frm) - 1, entry->tmp_name.str, reg_ext, NullS);
   return !access(frm, F_OK);

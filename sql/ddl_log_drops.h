@@ -49,9 +49,10 @@ public:
 
   /**
     InnoDB's answer to the question whether a FOREIGN KEY may refer to a table of its own.
-    InnoDB sets this when it starts. The path has no extension.
+    InnoDB sets this when it starts. The path has no extension. If look_it_up, a table
+    that does not exist is not referenced, though there may be a key that names it.
   */
-  static bool (*is_referenced)(const char *path);
+  static bool (*is_referenced)(const char *path, bool look_it_up);
 
 private:
   bool log_ahead(DDL_LOG_STATE *state, TABLE_LIST *table, bool *logged);
