@@ -69,8 +69,9 @@ class Server:
     def socket(self):
         return f"{self.run_directory}/s"
 
-    def create_datadir(self):
-        """Create the data directory, complete or not at all."""
+    def create_datadir(self, *options):
+        """Create the data directory, complete or not at all. options: of the
+        server that fills it."""
         if self.datadir.exists():
             return
         self.datadir.parent.mkdir(parents=True, exist_ok=True)
@@ -78,7 +79,7 @@ class Server:
                                             dir=self.datadir.parent))
         script = (pathlib.Path(__file__).resolve().parents[2] / "BUILD/lib"
                   / "create_datadir.sh")
-        done = subprocess.run([script, self.source, self.build, new],
+        done = subprocess.run([script, self.source, self.build, new, *options],
                               stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True,
                               check=False)

@@ -25,6 +25,11 @@ dict0heap.h.  unittest/innodb_stock-t.cc drives a stock alone. */
 #include "univ.i"
 #include <mutex>
 
+/** Allocate memory like ut_malloc_nokey(), which needs the name of the calling file in
+ut0new.h.
+@return the memory, for ut_free(); the server ends if there is none */
+void *mem_allocate(size_t size) noexcept;
+
 class mem_stock_t
 {
   /** Difference of the sizes of two shelves.  malloc() rounds up to 16. */

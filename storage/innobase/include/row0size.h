@@ -80,6 +80,29 @@ inline void row_reserve_update(row_prebuilt_t *prebuilt)
 /** How many bytes of a fetch cache, or of a template, stay with the handle */
 static constexpr ulint ROW_SMALL_BYTES= 2048;
 
+/** Allocate a template, without contents.
+@param n_fields  for how many columns
+@param stays     whether the handle will probably keep it when the statement ends */
+mysql_row_templ_t *row_template_create(ulint n_fields, bool stays) noexcept;
+
+/** @return whether a template's memory belongs to the pool of spare buffers, so that
+it must not stay with the handle */
+bool row_template_is_spare(mysql_row_templ_t *templ) noexcept;
+
+/** Free a template, or give its memory back to the pool.
+@param templ  may be nullptr */
+void row_template_free(mysql_row_templ_t *templ) noexcept;
+
+/** Free the pool when InnoDB shuts down and all handles are closed. */
+void row_template_close() noexcept;
+
+/** @return whether the template of a search is small enough to stay with the handle */
+inline bool row_template_is_small(const dict_table_t *table)
+{
+  return (table->n_cols + table->n_v_cols) * sizeof(mysql_row_templ_t) <=
+    ROW_SMALL_BYTES;
+}
+
 /** @return whether the fetch cache of a handle stays when the statement ends */
 inline bool row_fetch_cache_stays(const row_prebuilt_t *prebuilt)
 {
@@ -93,7 +116,8 @@ memory is worth.  A fetch cache has eight rows, and a row of a table like wp_pos
 takes 5 KiB there.  A short SELECT of rows as small as sysbench's would execute 1 %
 more instructions if both were freed.
 
-The template of whole rows stays, because INSERT uses it again as it is. */
+The template of whole rows stays, because INSERT uses it again as it is, unless its
+memory is a spare buffer: then a search has allocated it earlier in this statement. */
 inline void row_prebuilt_end_statement(row_prebuilt_t *prebuilt)
 {
   if (byte *row= prebuilt->fetch_cache[0])
@@ -106,12 +130,13 @@ inline void row_prebuilt_end_statement(row_prebuilt_t *prebuilt)
       prebuilt->fetch_cache[0]= nullptr;
     }
   }
-  const dict_table_t *table= prebuilt->table;
-  if (prebuilt->template_type != ROW_MYSQL_WHOLE_ROW &&
-      (table->n_cols + table->n_v_cols) * sizeof(mysql_row_templ_t) >
-      ROW_SMALL_BYTES)
+  if (!prebuilt->mysql_template)
+    return;
+  if (row_template_is_spare(prebuilt->mysql_template) ||
+      (prebuilt->template_type != ROW_MYSQL_WHOLE_ROW &&
+       !row_template_is_small(prebuilt->table)))
   {
-    ut_free(prebuilt->mysql_template);
+    row_template_free(prebuilt->mysql_template);
     prebuilt->mysql_template= nullptr;
     prebuilt->n_template= 0;
     prebuilt->template_type= ROW_MYSQL_NO_TEMPLATE;

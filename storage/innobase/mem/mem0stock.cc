@@ -6,8 +6,7 @@ Allocate objects that live long side by side; see mem0stock.h */
 #include "mem0stock.h"
 #include "ut0new.h"
 
-/** @return like ut_malloc_nokey(), which needs the name of this file in ut0new.h */
-static void *allocate(size_t size) noexcept
+void *mem_allocate(size_t size) noexcept
 {
 #ifdef UNIV_PFS_MEMORY
   void *memory= ut_allocator<byte>(mem_key_other)
@@ -24,7 +23,7 @@ void *mem_stock_t::get(size_t size) noexcept
   ut_ad(size);
   size= rounded(size);
   if (size > LARGEST)
-    return allocate(size);
+    return mem_allocate(size);
 
   shelf_t &shelf= shelves[size / STEP];
   mutex.lock();
@@ -39,9 +38,9 @@ void *mem_stock_t::get(size_t size) noexcept
   }
   mutex.unlock();
 
-  piece_t *const piece= static_cast<piece_t*>(allocate(size)), *last= piece;
+  piece_t *const piece= static_cast<piece_t*>(mem_allocate(size)), *last= piece;
   for (size_t n= RUN / size; --n; last= last->next)
-    last->next= static_cast<piece_t*>(allocate(size));
+    last->next= static_cast<piece_t*>(mem_allocate(size));
   last->next= nullptr;
   piece_t *rest= piece->next;
   mutex.lock();

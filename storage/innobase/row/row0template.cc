@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/** @file row/row0template.cc
+Allocate the templates of handles, which say where each column of a row is.
+
+A handle needs the template of a search only until the statement ends.  A small one
+stays with the handle.  A large one comes from a pool of spare buffers that all handles
+share (my_spare_buffers.c): a handle takes a buffer when it builds the template, and
+row_prebuilt_end_statement() gives it back.
+
+malloc() would do this, too.  But malloc() locks the arena for a block of that size,
+for each SELECT from a table with a dozen columns, and then waits while malloc_trim()
+returns an arena's memory (my_return_memory.c).
+
+The word before a template says whether its memory is a spare buffer. */
+
+#include "row0size.h"
+#include "mem0stock.h"
+#include "my_spare_buffers.h"
+
+namespace
+{
+
+/** The pool.  A buffer has room for 56 columns.  A longer template is allocated and
+freed each time. */
+MY_SPARE_BUFFERS spare= {8192, {{nullptr, ""}}};
+
+size_t *block_of(mysql_row_templ_t *templ) noexcept
+{
+  return reinterpret_cast<size_t*>(templ) - 1;
+}
+
+} // namespace
+
+mysql_row_templ_t *row_template_create(ulint n_fields, bool stays) noexcept
+{
+  const size_t size= sizeof(size_t) + n_fields * sizeof(mysql_row_templ_t);
+  size_t *block= nullptr;
+  if (!stays && size <= spare.size)
+    block= reinterpret_cast<size_t*>(my_take_buffer(&spare, PSI_NOT_INSTRUMENTED,
+                                                    spare.size));
+  const bool is_spare= block != nullptr;
+  if (!is_spare)
+    block= static_cast<size_t*>(mem_allocate(size));
+  *block= is_spare;
+  return reinterpret_cast<mysql_row_templ_t*>(block + 1);
+}
+
+bool row_template_is_spare(mysql_row_templ_t *templ) noexcept
+{
+  return *block_of(templ);
+}
+
+void row_template_free(mysql_row_templ_t *templ) noexcept
+{
+  if (!templ)
+    return;
+  size_t *block= block_of(templ);
+  if (*block)
+    my_give_buffer(&spare, reinterpret_cast<uchar*>(block), spare.size);
+  else
+    ut_free(block);
+}
+
+void row_template_close() noexcept
+{
+  my_free_spare_buffers(&spare);
+}
