@@ -27,7 +27,8 @@ typedef struct st_my_spare_buffers
   } slots[MY_SPARE_SLOTS];
 } MY_SPARE_BUFFERS;
 
-uchar *my_take_buffer(MY_SPARE_BUFFERS *spare, PSI_memory_key key, size_t size);
+uchar *my_take_buffer(MY_SPARE_BUFFERS *spare, PSI_memory_key key, size_t size,
+                      myf my_flags);
 void my_give_buffer(MY_SPARE_BUFFERS *spare, uchar *buffer, size_t size);
 void my_free_spare_buffers(MY_SPARE_BUFFERS *spare);
 

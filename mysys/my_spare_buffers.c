@@ -67,19 +67,21 @@ static SPARE_BUFFER *exchange(void **slot, SPARE_BUFFER *list)
 /**
   Get a buffer from the pool, or allocate one.
 
+  @param my_flags  MY_WME to report it if there is no memory, or 0
+
   @return at least 'size' bytes, with any content; NULL if out of memory
-          (reported)
 */
 
-uchar *my_take_buffer(MY_SPARE_BUFFERS *spare, PSI_memory_key key, size_t size)
+uchar *my_take_buffer(MY_SPARE_BUFFERS *spare, PSI_memory_key key, size_t size,
+                      myf my_flags)
 {
   SPARE_BUFFER *list;
   void **slot;
   if (unlikely(size > spare->size))
-    return (uchar*) my_malloc(key, size, MYF(MY_WME));
+    return (uchar*) my_malloc(key, size, my_flags);
   slot= slot_of_cpu(spare);
   if (unlikely(!(list= exchange(slot, NULL))))
-    return (uchar*) my_malloc(key, spare->size, MYF(MY_WME));
+    return (uchar*) my_malloc(key, spare->size, my_flags);
   if (list->next)
     free_list(exchange(slot, list->next));
   return (uchar*) list;

@@ -121,7 +121,7 @@ bool tc_take_record(THD *thd, TABLE *table)
     my_error(ER_OUTOFMEMORY, MYF(0), table->s->rec_buff_length);
   else
     record= my_take_buffer(buffers_of(table->s), key_memory_TABLE,
-                           table->s->rec_buff_length);
+                           table->s->rec_buff_length, MYF(MY_WME));
   if (unlikely(!record))
     return true;
   /* It is not the TABLE's: tc_weigh_new() does not count it */

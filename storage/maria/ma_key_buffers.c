@@ -81,7 +81,8 @@ static my_bool take_key_buffers(MARIA_HA *info)
   info->buff= share->malloc_flag ?
     (uchar*) my_malloc(PSI_INSTRUMENT_ME, buffers_size(share),
                        MYF(MY_WME | share->malloc_flag)) :
-    my_take_buffer(&spare, PSI_INSTRUMENT_ME, buffers_size(share));
+    my_take_buffer(&spare, PSI_INSTRUMENT_ME, buffers_size(share),
+                   MYF(MY_WME));
   if (!info->buff)
     return TRUE;
   info->keyread_buff= info->buff + share->base.max_key_block_length;

@@ -70,7 +70,8 @@ my_bool mi_take_key_buffers(MI_INFO *info, int lock_type)
   {
     if (open_index_no_memory("mi_lock_no_buffers") ||
         !(info->buff= my_take_buffer(&spare, mi_key_memory_MI_INFO,
-                                     mi_key_buffers_size(info->s))))
+                                     mi_key_buffers_size(info->s),
+                                     MYF(MY_WME))))
       return TRUE;
   }
   else if (!mi_key_buffers_follow_lock(info->s, info->open_flag))

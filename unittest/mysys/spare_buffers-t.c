@@ -59,20 +59,20 @@ static void one_thread(void)
   uint i, again;
 
   for (i= 0; i < MORE; i++)
-    buffer[i]= my_take_buffer(&pool, PSI_NOT_INSTRUMENTED, SIZE);
+    buffer[i]= my_take_buffer(&pool, PSI_NOT_INSTRUMENTED, SIZE, MYF(0));
   ok(allocated == before + MORE, "an empty pool allocates");
   for (i= 0; i < MORE; i++)
     my_give_buffer(&pool, buffer[i], SIZE);
   ok(allocated == before + KEPT, "the pool keeps %d buffers", KEPT);
 
   for (again= 0, i= KEPT; i--; )
-    again+= my_take_buffer(&pool, PSI_NOT_INSTRUMENTED, SIZE / 2) == buffer[i];
+    again+= my_take_buffer(&pool, PSI_NOT_INSTRUMENTED, SIZE / 2, MYF(0)) == buffer[i];
   ok(again == KEPT, "the buffer that was given back last is taken first");
   ok(allocated == before + KEPT, "a pool with buffers allocates none");
   for (i= 0; i < KEPT; i++)
     my_give_buffer(&pool, buffer[i], SIZE / 2);
 
-  large= my_take_buffer(&pool, PSI_NOT_INSTRUMENTED, SIZE + 1);
+  large= my_take_buffer(&pool, PSI_NOT_INSTRUMENTED, SIZE + 1, MYF(0));
   ok(allocated == before + KEPT + 1, "a larger buffer is allocated");
   my_give_buffer(&pool, large, SIZE + 1);
   ok(allocated == before + KEPT, "and freed when it is given back");
@@ -98,7 +98,7 @@ static void *use_buffers(void *arg)
   {
     for (i= 0; i < IN_USE; i++)
     {
-      buffer[i]= my_take_buffer(&pool, PSI_NOT_INSTRUMENTED, SIZE);
+      buffer[i]= my_take_buffer(&pool, PSI_NOT_INSTRUMENTED, SIZE, MYF(0));
       buffer[i][0]= buffer[i][SIZE - 1]= mark;
     }
     for (i= 0; i < IN_USE; i++)

@@ -12,7 +12,7 @@ malloc() would do this, too.  But malloc() locks the arena for a block of that s
 for each SELECT from a table with a dozen columns, and then waits while malloc_trim()
 returns an arena's memory (my_return_memory.c).
 
-The word before a template says whether its memory is a spare buffer. */
+The word before a template is the number of its pool, or 0 if it is of none. */
 
 #include "row0size.h"
 #include "mem0stock.h"
@@ -21,9 +21,10 @@ The word before a template says whether its memory is a spare buffer. */
 namespace
 {
 
-/** The pool.  A buffer has room for 56 columns.  A longer template is allocated and
-freed each time. */
-MY_SPARE_BUFFERS spare= {8192, {{nullptr, ""}}};
+/** Pools for templates of up to 28 and 56 columns, so that a statement that reads many
+partitions does not take much more memory than their templates need.  A longer template
+is allocated and freed each time. */
+MY_SPARE_BUFFERS spare[]= {{4096, {{nullptr, ""}}}, {8192, {{nullptr, ""}}}};
 
 size_t *block_of(mysql_row_templ_t *templ) noexcept
 {
@@ -35,20 +36,29 @@ size_t *block_of(mysql_row_templ_t *templ) noexcept
 mysql_row_templ_t *row_template_create(ulint n_fields, bool stays) noexcept
 {
   const size_t size= sizeof(size_t) + n_fields * sizeof(mysql_row_templ_t);
-  size_t *block= nullptr;
-  if (!stays && size <= spare.size)
-    block= reinterpret_cast<size_t*>(my_take_buffer(&spare, PSI_NOT_INSTRUMENTED,
-                                                    spare.size));
-  const bool is_spare= block != nullptr;
-  if (!is_spare)
+  size_t *block= nullptr, number= 0;
+  if (!stays && !DBUG_IF("row_template_no_memory"))
+    for (MY_SPARE_BUFFERS &pool : spare)
+    {
+      ++number;
+      if (size > pool.size)
+        continue;
+      block= reinterpret_cast<size_t*>(my_take_buffer(&pool, PSI_NOT_INSTRUMENTED,
+                                                      size, MYF(0)));
+      break;
+    }
+  if (!block)
+  {
+    number= 0;
     block= static_cast<size_t*>(mem_allocate(size));
-  *block= is_spare;
+  }
+  *block= number;
   return reinterpret_cast<mysql_row_templ_t*>(block + 1);
 }
 
 bool row_template_is_spare(mysql_row_templ_t *templ) noexcept
 {
-  return *block_of(templ);
+  return *block_of(templ) != 0;
 }
 
 void row_template_free(mysql_row_templ_t *templ) noexcept
@@ -56,13 +66,17 @@ void row_template_free(mysql_row_templ_t *templ) noexcept
   if (!templ)
     return;
   size_t *block= block_of(templ);
-  if (*block)
-    my_give_buffer(&spare, reinterpret_cast<uchar*>(block), spare.size);
+  if (size_t number= *block)
+  {
+    MY_SPARE_BUFFERS &pool= spare[number - 1];
+    my_give_buffer(&pool, reinterpret_cast<uchar*>(block), pool.size);
+  }
   else
     ut_free(block);
 }
 
 void row_template_close() noexcept
 {
-  my_free_spare_buffers(&spare);
+  for (MY_SPARE_BUFFERS &pool : spare)
+    my_free_spare_buffers(&pool);
 }
