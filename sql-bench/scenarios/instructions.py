@@ -16,11 +16,16 @@ PROTOCOLS = ("text", "prepared")
 STATEMENTS = {"point SELECT": "SELECT c FROM t{} WHERE id = {}",
               f"SELECT of {RANGE} rows":
               "SELECT c FROM t{} WHERE id BETWEEN {} AND {}"}
+COLUMNS = 30                    # of one more table, "wide"
 SMALL = 64                      # table_open_cache, so that all others miss
 
 
 def hit_label(protocol, name, tables):
     return (f"{HIT}{protocol}, {name}, {tables} table{'s' * (tables > 1)}")
+
+
+def wide_label(protocol):
+    return f"{HIT}{protocol}, point SELECT, {COLUMNS} columns"
 
 
 class Instructions(Scenario):
@@ -36,7 +41,7 @@ class Instructions(Scenario):
         "been executed many times. One server runs at a time, on one data "
         f"directory; '{CONTROL}' is the stock server started a second time.\n\n"
         f"- 'hit': InnoDB tables of {ROWS} rows in the buffer pool, used in "
-        "turn.\n"
+        f"turn. With '{COLUMNS} columns' it is one table.\n"
         "- 'miss': SELECT * FROM one-column tables in turn, with a cache of "
         f"{SMALL}, so each statement opens a table and closes another.\n"
         f"- SET GLOBAL table_open_cache={SMALL}: the InnoDB tables of 'miss' are "
@@ -81,6 +86,7 @@ class Instructions(Scenario):
             *(hit_label(protocol, name, tables) for protocol in PROTOCOLS
               for name in STATEMENTS
               for tables in integers(options.instructions_tables)),
+            *(wide_label(protocol) for protocol in PROTOCOLS),
             *(MISS + engine for engine in ENGINES), CLOSE)]
 
     @classmethod
@@ -99,7 +105,7 @@ class Instructions(Scenario):
     @classmethod
     def prepare_program(cls, trees, options, progress):
         server = cls.server(trees, "stock", options)
-        ready = server.datadir / "have-all-tables"
+        ready = server.datadir / "have-all-tables-and-wide"
         if ready.exists():
             return
         server.start("--innodb-flush-log-at-trx-commit=0", "--sync-frm=0",
@@ -112,6 +118,11 @@ class Instructions(Scenario):
             f"REPLACE INTO t{number + 1} SELECT seq, seq, REPEAT('c', 119), "
             f"REPEAT('p', 59) FROM seq_1_to_{ROWS};" for number in range(most)),
             DATABASE)
+        columns = ", ".join(f"c{number} INT NOT NULL DEFAULT 1"
+                            for number in range(1, COLUMNS))
+        server.sql(f"CREATE OR REPLACE TABLE wide (id INT PRIMARY KEY, {columns}) "
+                   "ENGINE=InnoDB; INSERT INTO wide (id) SELECT seq FROM "
+                   f"seq_1_to_{ROWS};", DATABASE)
         for engine in ENGINES:
             create_tables(server, MISSES + engine, engine,
                           options.instructions_misses, progress)
@@ -158,6 +169,18 @@ class Instructions(Scenario):
                             session.skip_result()
                     yield (hit_label(protocol, name, tables),
                            counted.each(count, execute))
+            text = f"SELECT c{COLUMNS - 1} FROM wide WHERE id = {{}}"
+            if protocol == "prepared":
+                wide = session.prepare(text.format("?"))
+
+                def read(number):
+                    session.send_packets(wire.execution(wide, *numbered(number, 1)))
+                    session.skip_result()
+            else:
+                def read(number):
+                    session.send(text.format(*numbered(number, 1)))
+                    session.skip_result()
+            yield wide_label(protocol), counted.each(count, read)
         for engine in ENGINES:
             session.query(f"USE {MISSES}{engine}")
             session.query("SET GLOBAL table_open_cache = "
