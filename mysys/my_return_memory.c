@@ -18,10 +18,14 @@
   1. A thread that exists only for that time, the trimmer, calls malloc_trim().
      A thread that has freed memory starts the trimmer, which takes some 50 us,
      and does not wait for it.
-  2. For an administrator (FLUSH TABLES, SET GLOBAL table_open_cache) the trimmer
-     begins at once, and again after each SLICE that the statement frees while it
-     closes tables. So an arena is not locked for all of this memory at one time.
-  3. For evictions that keep table_cache_memory the trimmer begins when these
+  2. When an administrator's statement has closed tables (FLUSH TABLES, SET GLOBAL
+     table_open_cache), the trimmer begins at once. While the statement closes
+     them, its own thread calls malloc_trim() after each SLICE that it has freed,
+     and then goes on. If it did not wait, it would free several slices during a
+     trim, and the next trim would lock each arena for all of these.
+  3. InnoDB's master task evicts definitions after such a statement. It starts the
+     trimmer after each SLICE, too, but does not wait for it.
+  4. For evictions that keep table_cache_memory the trimmer begins when these
      have freed FREED bytes, after a pause that is many times as long as the last
      trim: see pause_before_trim(). Other evictions do not start it, because the
      server uses their memory again.
@@ -41,7 +45,7 @@
 /** The trimmer starts when evictions have freed so many bytes. */
 #define FREED (1 << 20)
 
-/** It starts when an administrator's statement has freed so many bytes. */
+/** Memory is returned when an administrator's statement has freed so many bytes. */
 #define SLICE (64 << 20)
 
 /** Least and longest pause before a trim for evictions, in microseconds. */
@@ -58,13 +62,17 @@
 
 enum { IDLE, PAUSES, TRIMS, TRIMS_AND_AGAIN };
 
-/** The state of the trimmer. IDLE: there is none. */
+/**
+  IDLE: no thread trims. PAUSES: the trimmer waits before it does. TRIMS: the
+  trimmer, or the thread of a statement, trims. TRIMS_AND_AGAIN: it will do so
+  again, because somebody has asked meanwhile.
+*/
 static int32 state;
-/** How long the last trim took, in microseconds. Only the trimmer uses it. */
+/** How long the last trim took, in microseconds. Only the thread that trims uses it. */
 static ulonglong last_took;
 /** Bytes that evictions have freed since the trimmer started last. */
 static int64 freed;
-/** Bytes that administrators' statements have freed since they last asked. */
+/** Bytes freed by administrators' statements, or after them, since the last request. */
 static int64 slice;
 /** When my_return_memory() was called last, in seconds. */
 static int64 asked;
@@ -101,17 +109,48 @@ static my_bool change(int32 from, int32 to)
 }
 
 
-static void *return_memory(void *arg __attribute__((unused)))
+/**
+  Ask for a trim.
+
+  @return TRUE if no thread trims or is about to: then the caller has to trim, and
+          'state' is TRIMS for it
+*/
+
+static my_bool begin_trim(void)
 {
-  pause_before_trim();
-  (void) change(PAUSES, TRIMS);
+  my_atomic_store64_explicit(&slice, 0, MY_MEMORY_ORDER_RELAXED);
+  for (;;)
+  {
+    if (change(IDLE, TRIMS))
+      return TRUE;
+    /* Another thread may change 'state' between any two of these */
+    if (change(PAUSES, TRIMS) || change(TRIMS, TRIMS_AND_AGAIN) ||
+        my_atomic_load32(&state) == TRIMS_AND_AGAIN)
+      return FALSE;
+  }
+}
+
+
+/** Trim, and again if another thread has asked meanwhile. 'state' becomes IDLE. */
+
+static void trim_for_all(void)
+{
   for (;;)
   {
     trim();
     if (change(TRIMS, IDLE))
-      return NULL;
+      break;
     my_atomic_store32(&state, TRIMS);
   }
+}
+
+
+static void *return_memory(void *arg __attribute__((unused)))
+{
+  pause_before_trim();
+  (void) change(PAUSES, TRIMS);
+  trim_for_all();
+  return NULL;
 }
 
 
@@ -131,6 +170,23 @@ static void start_thread(void)
     my_atomic_store32(&state, IDLE);
   pthread_attr_destroy(&attr);
 }
+
+
+static void note_administrator(void)
+{
+  my_atomic_store64_explicit(&asked, (int64) time(NULL),
+                             MY_MEMORY_ORDER_RELAXED);
+}
+
+
+/** @return whether the freed bytes that 'slice' counts make a slice now */
+
+static my_bool fills_slice(size_t bytes)
+{
+  return my_atomic_add64_explicit(&slice, (int64) bytes,
+                                  MY_MEMORY_ORDER_RELAXED) + (int64) bytes >=
+    SLICE;
+}
 #endif /* CAN_TRIM */
 
 
@@ -139,51 +195,45 @@ static void start_thread(void)
 void my_return_memory(void)
 {
 #ifdef CAN_TRIM
-  my_atomic_store64_explicit(&asked, (int64) time(NULL),
-                             MY_MEMORY_ORDER_RELAXED);
-  my_atomic_store64_explicit(&slice, 0, MY_MEMORY_ORDER_RELAXED);
-  for (;;)
-  {
-    if (change(IDLE, TRIMS))
-    {
-      start_thread();
-      break;
-    }
-    /* The trimmer may change 'state' between any two of these */
-    if (change(PAUSES, TRIMS) || change(TRIMS, TRIMS_AND_AGAIN) ||
-        my_atomic_load32(&state) == TRIMS_AND_AGAIN)
-      break;
-  }
+  note_administrator();
+  if (begin_trim())
+    start_thread();
 #endif
 }
 
 
 /**
   Note that an administrator's statement has freed this many bytes, and goes on
-  to close tables.
+  to close tables. The caller waits if they fill a slice, for tens of
+  milliseconds; so it holds no lock.
 */
 
 void my_return_slice(size_t bytes __attribute__((unused)))
 {
 #ifdef CAN_TRIM
-  if (my_atomic_add64_explicit(&slice, (int64) bytes, MY_MEMORY_ORDER_RELAXED) +
-      (int64) bytes >= SLICE)
-    my_return_memory();
+  if (fills_slice(bytes))
+  {
+    note_administrator();
+    if (begin_trim())
+      trim_for_all();
+  }
 #endif
 }
 
 
 /**
-  Note that a background thread has freed memory, maybe because of an
+  Note that a background thread has freed this many bytes, maybe because of an
   administrator's request.
 */
 
-void my_return_more_memory(void)
+void my_return_more_memory(size_t bytes __attribute__((unused)))
 {
 #ifdef CAN_TRIM
   if ((int64) time(NULL) - my_atomic_load64_explicit(&asked,
                                                      MY_MEMORY_ORDER_RELAXED)
-      < GOES_ON && change(IDLE, PAUSES))
+      >= GOES_ON)
+    return;
+  if (fills_slice(bytes) ? begin_trim() : change(IDLE, PAUSES))
     start_thread();
 #endif
 }

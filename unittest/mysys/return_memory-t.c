@@ -82,7 +82,7 @@ int main(int argc __attribute__((unused)), char **argv)
 #endif
   if (!resident())
     skip_all("no /proc");
-  plan(5);
+  plan(6);
 
   allocate();
   full= resident();
@@ -112,8 +112,16 @@ int main(int argc __attribute__((unused)), char **argv)
   free_most();
   my_return_slice(32 << 20);
   my_return_slice(32 << 20);
+  back= resident();
+  ok(back <= full - (OBJECTS / 2 * SIZE >> 20),
+     "a statement that goes on freeing returns each slice itself (%lu of %lu MiB "
+     "left)", back, full);
+
+  allocate();
+  free_most();
+  my_return_more_memory(64 << 20);
   wait_until_back(full);
-  ok(1, "a statement that goes on freeing causes it after each slice");
+  ok(1, "a background thread that frees a slice after that causes it");
 
   for (i= 0; i < OBJECTS; i++)
     free(object[i]);

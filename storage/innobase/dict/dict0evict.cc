@@ -22,7 +22,8 @@ waiter time to get the latch; without it the master task would take it again fir
 
 A slice only evicts: it acquires the latch with lock_cache().  So threads that
 prepare a table without the latch (dict0preload.cc) go on with the rows that they
-have read.
+have read.  It frees memory when it has released the latch (mem_later_t): free() may
+wait for an arena of the heap.
 
 How a slice finds its place
 ---------------------------
@@ -73,6 +74,7 @@ The next run evicts the rest.
 
 #include "dict0dict.h"
 #include "ha_prototypes.h"
+#include "mem0stock.h"
 #include "my_return_memory.h"
 #include "mysqld.h"
 #include "srv0srv.h"
@@ -138,6 +140,16 @@ bool is_used(const dict_table_t &table) noexcept
   return table.is_stats_table() || (name && !strncmp(name, "/FTS_", 5));
 }
 
+/** @return about as many bytes as an eviction of a table frees */
+size_t heap_bytes(const dict_table_t &table) noexcept
+{
+  size_t bytes= mem_heap_get_size(table.heap);
+  for (const dict_index_t *index= UT_LIST_GET_FIRST(table.indexes); index;
+       index= UT_LIST_GET_NEXT(indexes, index))
+    bytes+= mem_heap_get_size(index->heap);
+  return bytes;
+}
+
 /** Let other threads have the latch for a while.
 @param us  for how long, in microseconds */
 void let_others(ulonglong us) noexcept
@@ -186,6 +198,8 @@ ulint dict_sys_t::evict_table_LRU(bool half) noexcept
     return 0;
 
   ulint n_evicted= 0;
+  size_t freed= 0;
+  mem_later_t later;
   evict_place place;
   const ulonglong begin= microsecond_interval_timer();
 
@@ -207,6 +221,7 @@ ulint dict_sys_t::evict_table_LRU(bool half) noexcept
 
       if ((used || !is_used(*table)) && dict_table_can_be_evicted(table))
       {
+        freed+= heap_bytes(*table);
         remove(table, true);
         n_evicted++;
       }
@@ -224,12 +239,12 @@ ulint dict_sys_t::evict_table_LRU(bool half) noexcept
         continue;
       place.note(table);
       unlock_cache();
+      later.free_all();
+      if (freed)
+        my_return_more_memory(freed);
+      freed= 0;
       if (now - begin >= RUN_US || srv_shutdown_state != SRV_SHUTDOWN_NONE)
-      {
-        if (n_evicted)
-          my_return_more_memory();
         return n_evicted;
-      }
       let_others(excess < 2 ? SLICE_US : HAND_OVER_US);
       lock_cache(SRW_LOCK_CALL);
       slice_begin= microsecond_interval_timer();
@@ -239,7 +254,8 @@ ulint dict_sys_t::evict_table_LRU(bool half) noexcept
   }
 
   unlock_cache();
-  if (n_evicted)
-    my_return_more_memory();
+  later.free_all();
+  if (freed)
+    my_return_more_memory(freed);
   return n_evicted;
 }

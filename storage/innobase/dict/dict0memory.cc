@@ -26,6 +26,7 @@ place.
 #include "sql_class.h"
 #include "dict0dict.h"
 #include "dict0memory.h"
+#include "mem0stock.h"
 #include "row0ins.h"
 #include "row0mysql.h"
 #include "row0size.h"
@@ -137,6 +138,7 @@ size_t dict_memory_evict(size_t bytes) noexcept
   size_t freed= 0;
   ulint visits= 0;
   bool goes_on;
+  mem_later_t later;                            /* free() may wait; not under the latch */
   if (!dict_sys.is_initialised())
     return 0;                                   /* InnoDB did not start */
   do
@@ -144,6 +146,7 @@ size_t dict_memory_evict(size_t bytes) noexcept
     dict_sys.lock_cache(SRW_LOCK_CALL);
     goes_on= evict_slice(bytes, &visits, &freed);
     dict_sys.unlock_cache();
+    later.free_all();
     /* The caller will call again: let waiting threads get the latch first */
     if (goes_on)
       std::this_thread::sleep_for(std::chrono::microseconds(HAND_OVER_US));

@@ -30,6 +30,31 @@ ut0new.h.
 @return the memory, for ut_free(); the server ends if there is none */
 void *mem_allocate(size_t size) noexcept;
 
+/** While a thread has such an object, give() keeps the memory that it would free, until
+free_all() frees it.  A thread that evicts under a latch calls free_all() when it has
+released the latch, because free() waits while malloc_trim() returns memory of that
+arena: some 20 ms (my_return_memory.c). */
+class mem_later_t
+{
+  struct piece_t { piece_t *next; };
+  /** The object of this thread, or nullptr */
+  static thread_local mem_later_t *current;
+  /** Only the thread that has made the object uses this */
+  piece_t *first= nullptr;
+
+public:
+  mem_later_t() noexcept;
+  ~mem_later_t() noexcept;
+  mem_later_t(const mem_later_t&)= delete;
+
+  /** Free a block, or keep it for free_all().
+  @param memory  from mem_allocate(), at least sizeof(piece_t) */
+  static void free(void *memory) noexcept;
+
+  /** Free what was kept. The caller holds no latch that others wait for. */
+  void free_all() noexcept;
+};
+
 class mem_stock_t
 {
   /** Difference of the sizes of two shelves.  malloc() rounds up to 16. */
@@ -59,7 +84,7 @@ public:
   to ut_free(); the server ends if there is none */
   void *get(size_t size) noexcept;
 
-  /** Put memory back on its shelf, or free it if that is full.
+  /** Put memory back on its shelf, or free it if that is full; see mem_later_t.
   @param size  as in get() */
   void give(void *memory, size_t size) noexcept;
 

@@ -18,6 +18,43 @@ void *mem_allocate(size_t size) noexcept
   return memory;
 }
 
+thread_local mem_later_t *mem_later_t::current;
+
+mem_later_t::mem_later_t() noexcept
+{
+  ut_ad(!current);
+  current= this;
+}
+
+mem_later_t::~mem_later_t() noexcept
+{
+  ut_ad(current == this);
+  current= nullptr;
+  free_all();
+}
+
+void mem_later_t::free(void *memory) noexcept
+{
+  if (!current)
+  {
+    ut_free(memory);
+    return;
+  }
+  piece_t *const piece= static_cast<piece_t*>(memory);
+  MEM_MAKE_ADDRESSABLE(piece, sizeof *piece);
+  piece->next= current->first;
+  current->first= piece;
+}
+
+void mem_later_t::free_all() noexcept
+{
+  while (piece_t *piece= first)
+  {
+    first= piece->next;
+    ut_free(piece);
+  }
+}
+
 void *mem_stock_t::get(size_t size) noexcept
 {
   ut_ad(size);
@@ -79,7 +116,7 @@ void mem_stock_t::give(void *memory, size_t size) noexcept
       return;
     }
   }
-  ut_free(memory);
+  mem_later_t::free(memory);
 }
 
 void mem_stock_t::close() noexcept

@@ -103,6 +103,27 @@ static void large_objects()
   ok(blocks == 0, "and freed when it is given back");
 }
 
+static void frees_later()
+{
+  std::vector<void*> objects;
+  for (int i= 0; i < 2 * OBJECTS; i++)
+    objects.push_back(stock.get(SIZE));
+  {
+    mem_later_t later;
+    for (void *object : objects)
+      stock.give(object, SIZE);
+    ok(blocks == 2 * OBJECTS, "with a mem_later_t give() frees nothing: %d blocks",
+       blocks.load());
+    later.free_all();
+    ok(blocks == OBJECTS, "free_all() frees what exceeds the shelf: %d blocks",
+       blocks.load());
+    stock.give(stock.get(LARGEST + 1), LARGEST + 1);
+    ok(blocks == OBJECTS + 1, "large objects are freed later, too");
+  }
+  ok(blocks == OBJECTS, "its end frees them");
+  stock.close();
+}
+
 static void sizes_that_share_a_shelf()
 {
   void *object= stock.get(SIZE);
@@ -190,9 +211,10 @@ static void many_threads()
 int main(int, char **argv)
 {
   MY_INIT(argv[0]);
-  plan(20);
+  plan(24);
   allocates_runs();
   large_objects();
+  frees_later();
   sizes_that_share_a_shelf();
   two_threads_find_the_shelf_empty();
   many_threads();
