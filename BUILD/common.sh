@@ -68,7 +68,8 @@ while [ $# -gt 0 ]; do
   case $1 in
     --base) need_value "$1" $#; base=$2; shift
             [ -n "$base" ] || wrong "--base needs a value" ;;
-    --source) need_value "$1" $#; MARIADB_SOURCE=$2; shift ;;
+    --source) need_value "$1" $#; MARIADB_SOURCE=$2; shift
+              [ -n "$MARIADB_SOURCE" ] || wrong "--source needs a value" ;;
     --)     break ;;
     *)      arguments+=("$1") ;;
   esac
@@ -238,8 +239,8 @@ make_targets()
   choose_ccache_directory
   cmake -S "$top" -B "$trees/cmake" -G Ninja -D "BASE=$base" \
         -D "TREES=$trees" -D "EXTRA_ENGINES=${EXTRA_ENGINES:-OFF}" \
-        > "$top/out/cmake.log" 2>&1 ||
-    { tail -n 20 "$top/out/cmake.log" >&2; fail "CMake failed; see above"; }
+        > "$trees/cmake.log" 2>&1 ||
+    { tail -n 20 "$trees/cmake.log" >&2; fail "CMake failed; see above"; }
   survey_patches "$@"
   local target
   # How far a build is, and how long the rest may take

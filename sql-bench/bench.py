@@ -29,7 +29,6 @@ Exit status: 0 done, 1 failed or interrupted, 2 wrong usage.
 import argparse
 import contextlib
 import datetime
-import fcntl
 import json
 import os
 import pathlib
@@ -44,6 +43,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.dont_write_bytecode = True
 
 from benchlib import compare, report                   # noqa: E402
+from benchlib.program import only_one                       # noqa: E402
 from benchlib.scenario import CONTROL, need_disk       # noqa: E402
 from benchlib.servers import (VERSIONS, BenchError, Peer,  # noqa: E402
                               Server, stop_all)
@@ -529,7 +529,9 @@ def parse(words):
     options = parser.parse_args(words)
     options.trees = options.trees.resolve()
     options.output = options.output or options.trees / "bench"
-    options.data = (options.data or options.trees / "bench").resolve()
+    # Data of two series in one place would be started by each other's server
+    options.data = (options.data / options.trees.name if options.data
+                    else options.trees / "bench").resolve()
     options.each = None
     for name in ("pairs", "starts", "budget"):
         value = getattr(options, name)
@@ -554,6 +556,11 @@ def parse(words):
     options.names = options.names or list(scenarios.ALL)
     if options.short:
         shorten(options, parser)
+    for name in options.names:
+        try:
+            scenarios.ALL[name].cells(options)
+        except BenchError as error:
+            parser.error(f"{name}: {error}")
     return options
 
 
@@ -600,19 +607,6 @@ def need_raw_data(directory):
                for name in scenarios.ALL):
         raise BenchError(f"no raw data of a benchmark in {directory}; let "
                          "BUILD/bench measure first, or name its --output")
-
-
-@contextlib.contextmanager
-def only_one(directory):
-    """Two benchmarks at the same time would measure each other."""
-    directory.mkdir(parents=True, exist_ok=True)
-    with open(directory / "lock", "w", encoding="ascii") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise BenchError(f"another benchmark runs in {directory}; wait "
-                             "for its end") from None
-        yield
 
 
 def run_all(runs, options, progress):
@@ -677,7 +671,9 @@ def main():
     chosen = [scenarios.ALL[name] for name in options.names]
     check(chosen, options)
     with contextlib.ExitStack() as locks:
-        for directory in {options.trees / "bench", options.output.resolve()}:
+        # The first one keeps benchmarks of two release series apart
+        for directory in {TOP / "out", options.trees / "bench", options.data,
+                          options.output.resolve()}:
             locks.enter_context(only_one(directory))
         measure(chosen, options)
 

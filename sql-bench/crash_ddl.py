@@ -27,17 +27,20 @@ import pathlib
 import shutil
 import sys
 import tempfile
+import time
 
 sys.dont_write_bytecode = True
 from benchlib import wire                                      # noqa: E402
-from benchlib.servers import BenchError, Server                # noqa: E402
+from benchlib.program import list_of, one_of, resolved, run_program  # noqa: E402
+from benchlib.servers import Server                            # noqa: E402
 from benchlib.unsynced import Disk, add_server_arguments, build_layer  # noqa: E402
 
 COLUMNS = "(a INT PRIMARY KEY, b INT, c TEXT, KEY (b), KEY (b, a), KEY (c(9)))"
 ROWS = "VALUES (1, 1, REPEAT('x', 3000)), (2, 2, 'y')"
 OLD = ["a", "b", "c"]           # the tables that there are before
-# The statement, and the tables that may be there after it, of which all that were there
-# before have rows, but for those in the second set
+# {name: (statement, outcomes)}. Each outcome is (tables, empty ones): after the recovery
+# exactly these tables are there, and all but the empty ones have both rows. None: any of
+# the tables may be left, each with its rows
 STATEMENTS = {
     "create": ("CREATE TABLE n {columns} ENGINE={engine}",
                [({*OLD}, set()), ({*OLD, "n"}, {"n"})]),
@@ -85,9 +88,9 @@ class Run:
     def execute(self, statement, point):
         """Execute it, and be killed at a step; return whether it was answered, and how
         many steps there were."""
-        self.server.start()
         try:
-            session = wire.Connection(self.server.socket, "d", user="root")
+            self.server.start()
+            session = wire.Connection(self.server.socket, "d")
             before = self.disk.mark()
             part = self.disk.path / "kill.new"
             part.write_text(str(point))
@@ -99,7 +102,8 @@ class Run:
                 answered = False
             session.close()
         finally:
-            self.server.kill()
+            if self.server.process:
+                self.server.kill()
         steps = sum(event[0].startswith("step-")
                     for event in self.disk.events()[before:])
         return answered, steps
@@ -140,6 +144,9 @@ class Run:
 
     @staticmethod
     def done(outcomes):
+        """The index of the outcome that means "done": 1 for CREATE OR REPLACE, which is
+        the only one with three, and whose third is that the old table is gone; else
+        the last."""
         return (1 if len(outcomes) == 3 else len(outcomes) - 1)
 
     @staticmethod
@@ -192,7 +199,12 @@ def try_statement(args, name, engine, model, layer):
     if args.points and args.points < steps:
         points = sorted({1 + i * (steps - 1) // max(1, args.points - 1)
                          for i in range(args.points)})
+    said = time.monotonic()
     for point in points:
+        if time.monotonic() - said > 10:
+            said = time.monotonic()
+            print(f"{name} {engine}: step {point} of {steps}", file=sys.stderr,
+                  flush=True)
         for text in run(point)[1]:
             problems.append(f"{name} {engine}, killed at step {point} of {steps}: "
                             f"{text}")
@@ -203,15 +215,15 @@ def try_statement(args, name, engine, model, layer):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     add_server_arguments(parser)
-    parser.add_argument("statements", nargs="*", metavar="STATEMENT",
+    parser.add_argument("statements", nargs="*", metavar="STATEMENT", type=one_of(STATEMENTS),
                         help=f"{', '.join(STATEMENTS)} (default: each)")
-    parser.add_argument("--engines", default="InnoDB",
+    parser.add_argument("--engines", default="InnoDB", type=list_of(SUFFIXES),
                         help="of InnoDB, Aria, MyISAM (default InnoDB)")
     parser.add_argument("--only-kill", action="store_true",
                         help="lose no writes")
     parser.add_argument("--points", type=int, default=0,
                         help="how many steps of each statement (default: each)")
-    parser.add_argument("--dir", help="where the data directories are made; not in memory")
+    parser.add_argument("--dir", type=resolved, help="where the data directories are made; not in memory")
     args = parser.parse_args()
     args.options = ["--innodb-use-native-aio=0", "--innodb-flush-method=O_DIRECT",
                     "--innodb-log-file-size=10M", "--innodb-buffer-pool-size=16M",
@@ -222,7 +234,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="crash-ddl-", dir=args.dir) as place:
         place = pathlib.Path(place)
         layer = build_layer(place)
-        for engine in args.engines.split(","):
+        for engine in args.engines:
             models = {}
             for name in args.statements or STATEMENTS:
                 tables = tables_before(name)
@@ -246,7 +258,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except BenchError as error:
-        sys.exit(f"crash_ddl.py: {error}")
+    run_program(main)

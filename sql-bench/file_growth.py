@@ -5,8 +5,9 @@
 No server: this program appends to files at random, as a server does to tables,
 and keeps them open, or closes them after each write, as a table cache that is
 too small does. Every so many writes the page cache is written back (sync).
-With --reserve it allocates space after the end of a file (fallocate with
-FALLOC_FL_KEEP_SIZE): as much again as the file has, 64 KiB to 1 MiB.
+Each case is tried with and without reserved space: the program then allocates
+space after the end of a file (fallocate with FALLOC_FL_KEEP_SIZE), as much
+again as the file has, 64 KiB to 1 MiB.
 
     file_growth.py DIRECTORY
 """
@@ -14,12 +15,17 @@ FALLOC_FL_KEEP_SIZE): as much again as the file has, 64 KiB to 1 MiB.
 import argparse
 import ctypes
 import os
-import pathlib
 import random
 import re
+import resource
 import shutil
 import subprocess
+import sys
 import tempfile
+
+sys.dont_write_bytecode = True
+from benchlib.program import run_program                      # noqa: E402
+from benchlib.servers import BenchError                       # noqa: E402
 
 KEEP_SIZE = 1
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -28,9 +34,10 @@ LIBC.fallocate.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int64,
 
 
 def grow(directory, options, closed, reserve, sync_every):
-    """KiB a piece, and blocks on disk while open, of the files' length"""
-    base = pathlib.Path(tempfile.mkdtemp(dir=directory))
-    paths = [str(base / f"f{number}") for number in range(options.files)]
+    """KiB a piece, and blocks on disk while open, of the files' length. The
+    files are made in an empty directory."""
+    paths = [os.path.join(directory, f"f{number}")
+             for number in range(options.files)]
     files = [os.open(path, os.O_RDWR | os.O_CREAT) for path in paths]
     if closed:
         for file in files:
@@ -63,11 +70,9 @@ def grow(directory, options, closed, reserve, sync_every):
         for file in files:
             os.close(file)
     subprocess.run(["sync", "-f", directory], check=True)
-    environment = dict(os.environ, PATH=os.environ["PATH"] + ":/usr/sbin")
-    said = subprocess.run(["filefrag", *paths], stdout=subprocess.PIPE,
-                          text=True, check=True, env=environment).stdout
+    said = subprocess.run([options.filefrag, *paths], stdout=subprocess.PIPE,
+                          text=True, check=True).stdout
     pieces = sum(map(int, re.findall(r": (\d+) extents? found", said)))
-    shutil.rmtree(base)
     return sum(length) / 1024 / pieces, space
 
 
@@ -84,17 +89,25 @@ def main():
     parser.add_argument("--bytes", type=int, default=16384,
                         help="of a write (default %(default)s)")
     options = parser.parse_args()
+    options.filefrag = shutil.which("filefrag",
+                                    path=os.environ["PATH"] + ":/usr/sbin")
+    if not options.filefrag:
+        raise BenchError("filefrag is missing; apt-get install e2fsprogs")
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     print("| writes between syncs | files are | reserve | KiB a piece "
           "| space of length |\n|---:|---|---|---:|---:|")
     for sync_every in (4000, 400):
         for closed in (False, True):
             for reserve in (False, True):
-                piece, space = grow(options.directory, options, closed,
-                                    reserve, sync_every)
+                with tempfile.TemporaryDirectory(
+                        prefix="file-growth-", dir=options.directory) as empty:
+                    piece, space = grow(empty, options, closed, reserve,
+                                        sync_every)
                 print(f"| {sync_every} | {'closed' if closed else 'open'} "
                       f"| {'yes' if reserve else 'no'} | {piece:.0f} "
                       f"| {space:.2f} |", flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    run_program(main)

@@ -26,6 +26,7 @@ import time
 
 sys.dont_write_bytecode = True
 from benchlib import wire                                      # noqa: E402
+from benchlib.program import run_program                     # noqa: E402
 from benchlib.servers import BenchError, Server                # noqa: E402
 from benchlib.unsynced import (Disk, QUIET_INNODB, SECONDS,   # noqa: E402
                                add_case_arguments, build_layer, run_cases)
@@ -132,13 +133,14 @@ def try_case(name, tree, build, directory, options):
                        f"ENGINE=InnoDB; INSERT INTO {table} VALUES (1, 1, 1);", DATABASE)
 
     server.environment = disk.environment(layer)
-    server.start()
     try:
-        connection = wire.Connection(server.socket, DATABASE, user="root")
+        server.start()
+        connection = wire.Connection(server.socket, DATABASE)
         connection.query("SELECT * FROM t, other, late, away")
         CASES[name](server, connection, disk)
     finally:
-        server.kill()
+        if server.process:
+            server.kill()
     lost = disk.lose_unsynced()
     print(f"{name}: lost writes: "
           f"{', '.join(f'{file} {offset}' for file, offset in lost) or 'none'}")
@@ -175,7 +177,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except BenchError as error:
-        sys.exit(f"power_loss.py: {error}")
+    run_program(main)

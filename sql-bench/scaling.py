@@ -19,15 +19,13 @@ Two designs are simulated: 'instances' (MariaDB's: an instance for each
 connection by its number, up to 8 that are activated by contention; one mutex
 for the list of unused definitions) and 'slots' (this patch set's: a slot for
 each table, or for each CPU where a table is open several times; one mutex for
-the order of eviction, which only a miss takes).  A hit rate of 1 means that every statement finds its table open;
-the others open a table and evict another.
+the order of eviction, which only a miss takes).  A hit rate of 1 means that every
+statement finds its table open; the others open a table and evict another.
 
 Inputs are nanoseconds.  --calibrate runs table_cache-bench, which measures what
 a pair of acquire and release takes on this machine, alone and from two threads,
 and prints what the model predicts for the latter.
 
-usage: scaling.py [--cpus 2,8,64,256] [--hits 1,0.99,0.5] [--statements N]
-                  [--tables one|many] [--calibrate PROGRAM] [--json]
 Exit status: 0 done, 1 failed, 2 wrong usage.
 """
 
@@ -71,13 +69,12 @@ WAITS_TO_ACTIVATE = 200
 class Line:
     """A cache line: which CPU wrote it last, and when the next may."""
 
-    __slots__ = ("owner", "free_at", "busy", "waited")
+    __slots__ = ("owner", "free_at", "busy")
 
     def __init__(self):
         self.owner = None
         self.free_at = 0.0
         self.busy = 0.0
-        self.waited = 0.0
 
 
 class Machine:
@@ -109,7 +106,6 @@ class Machine:
         line = self.line(name)
         start = max(now, line.free_at)
         took = hold + lines * self.fetch(cpu, line.owner)
-        line.waited += start - now
         line.busy += took
         line.free_at = start + took
         line.owner = cpu
@@ -285,7 +281,7 @@ def numbers(kind):
 
 def main():
     parser = argparse.ArgumentParser(
-        description=__doc__.split("\n\nusage:")[0],
+        description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cpus", type=numbers(int), default=[2, 8, 64, 256],
                         metavar="N,N...", help="numbers of CPUs to simulate "

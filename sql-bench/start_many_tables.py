@@ -26,12 +26,15 @@ import shutil
 import sys
 import time
 
-from benchlib import wire
-from benchlib.servers import BenchError, Server, stop_all
-from benchlib.usage import resident, usage
+sys.dont_write_bytecode = True
+from benchlib import wire                                      # noqa: E402
+from benchlib.program import resolved, run_program             # noqa: E402
+from benchlib.servers import BenchError, Server, stop_all      # noqa: E402
+from benchlib.usage import resident, usage                    # noqa: E402
 
 DATABASE = "tc_start"
 CREATING = 4                            # connections that create tables
+SAY = 50000                             # tables between two lines of progress
 BATCH = 50                              # statements on their way at a time
 
 
@@ -51,10 +54,12 @@ def server(options, variant, tables):
         "--innodb-flush-method=fsync", "--innodb-stats-persistent=0"])
 
 
-def execute_each(running, numbers, statement):
+def execute_each(running, numbers, statement, say=False):
     session = wire.Connection(running.socket, DATABASE)
     for first in range(0, len(numbers), BATCH):
         batch = numbers[first:first + BATCH]
+        if say and first % SAY == 0 and first:
+            print(f"{first} of {len(numbers)} tables", file=sys.stderr, flush=True)
         session.send(*(statement.format(number) for number in batch))
         for _ in batch:
             session.skip_result()
@@ -98,8 +103,8 @@ def measure(running, tables, touched, row):
     running.start()
     report("start", began, 0)
     began, cpu = time.monotonic(), usage(running.process.pid)[0]
-    execute_each(running, range(0, tables, tables // touched),
-                 f"INSERT INTO t{{}} VALUES ({row})")
+    execute_each(running, [i * tables // touched for i in range(touched)],
+                 f"INSERT INTO t{{}} VALUES ({row})", say=True)
     report("insert", began, cpu)
     running.kill()
     began = time.monotonic()
@@ -119,7 +124,7 @@ def main():
                        ("patched", "tree of the patched server"),
                        ("data", "directory for the data")):
         parser.add_argument(f"--{name}", required=True, help=text,
-                            type=lambda name: pathlib.Path(name).resolve())
+                            type=resolved)
     parser.add_argument("--page-size", default="16k", choices=("4k", "8k", "16k"),
                         help="innodb_page_size (default 16k)")
     parser.add_argument("--touched", type=int, default=0,
@@ -132,6 +137,10 @@ def main():
     print("| tables | server | step | s | s of CPU time | MiB |\n"
           "|---:|---|---|---:|---:|---:|")
     for tables in options.counts:
+        place = options.data / f"start-{tables}"
+        if place.exists():
+            raise BenchError(f"{place} exists: another run uses it, or one was "
+                             "killed; remove it, or name another --data")
         try:
             create(options, tables)
             for row, variant in enumerate(("stock", "patched", "stock")):
@@ -139,8 +148,8 @@ def main():
                         min(options.touched or tables, tables), row)
         finally:
             stop_all()
-            shutil.rmtree(options.data / f"start-{tables}", ignore_errors=True)
+            shutil.rmtree(place, ignore_errors=True)
 
 
 if __name__ == "__main__":
-    main()
+    run_program(main)

@@ -326,7 +326,7 @@ class OptionsTest(unittest.TestCase):
                           ["--frag-tables=100000000", "file-fragmentation"],
                           ["--sysbench-rows=10000000000", "sysbench"]):
                 options = parse(*words)
-                options.trees = pathlib.Path(work)
+                options.data = pathlib.Path(work, "new")
                 with self.assertRaises(BenchError) as raised:
                     need_disk(options,
                               scenarios.ALL[words[-1]].disk(options))
@@ -577,7 +577,7 @@ class FarmRateTest(unittest.TestCase):
             "aria, table_open_cache=400: warm, 50 %: pages/s",
             "aria, table_open_cache=400: warm, 50 %: p50 from the arrival, ms"])
         self.assertEqual(len(labels), 8)
-        with self.assertRaises(BenchError):
+        with self.assertRaises(SystemExit):
             farm_rate.FarmRate.states(parse("--rate-states=hot"))
 
 
@@ -771,8 +771,9 @@ class WordpressTest(unittest.TestCase):
             trees = pathlib.Path(work)
             options = parse("wordpress", "--quick",
                             "--wordpress-engines", "aria")
+            options.data = trees / "bench"
             part, = sites.Wordpress.parts(options)
-            made = sites.Wordpress.directory(trees, options, "aria")
+            made = sites.Wordpress.directory(options, "aria")
             made.mkdir(parents=True)
             (made / "pages.json").write_text(json.dumps(
                 {"pages": {}, "last_comment": 62}))
@@ -807,7 +808,8 @@ class WordpressTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as work:
             options = parse("wordpress", "--wordpress-engines", "aria")
             options.trees = pathlib.Path(work)
-            made = sites.Wordpress.directory(options.trees, options, "aria")
+            options.data = options.trees / "bench"
+            made = sites.Wordpress.directory(options, "aria")
             made.mkdir(parents=True)
             (made / "pages.json").write_text(json.dumps({"source": "None"}))
             (made / "ready").touch()

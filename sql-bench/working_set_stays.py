@@ -29,6 +29,7 @@ import bisect
 import itertools
 import json
 import multiprocessing
+import os
 import pathlib
 import random
 import shutil
@@ -36,13 +37,16 @@ import subprocess
 import sys
 import time
 
-from benchlib import wire
-from benchlib.servers import Server
-from benchlib.statistics import median, percentile
+sys.dont_write_bytecode = True
+from benchlib import wire                                      # noqa: E402
+from benchlib.program import (list_of, only_one, resolved,     # noqa: E402
+                              run_program)
+from benchlib.scenario import CONTROL                          # noqa: E402
+from benchlib.servers import Server                            # noqa: E402
+from benchlib.statistics import median, percentile             # noqa: E402
 
 DATABASES = 100
 PREFIX = "tc_stays_"
-CONTROL = "stock again"
 FOUND = []                              # what has been reported
 
 
@@ -68,10 +72,8 @@ def order(tables):
 
 
 def server_of(options, variant, engine, *more):
-    tree = pathlib.Path(options.patched if variant == "patched" else
-                        options.stock).resolve()
-    return Server(tree, pathlib.Path(options.data).resolve() /
-                  f"{engine}-{options.tables}",
+    tree = options.patched if variant == "patched" else options.stock
+    return Server(tree, options.data / f"{engine}-{options.tables}",
                   ["--open-files-limit=1048576", "--max-connections=200",
                    "--innodb-buffer-pool-size=2G", "--innodb-flush-method=fsync",
                    "--innodb-buffer-pool-load-at-startup=0",
@@ -98,6 +100,9 @@ def create(options, engine):
             f"INSERT INTO {table(number)} VALUES (1,'one',NOW()),"
             "(2,'two',NOW());\n"
             for number in range(name, options.tables, DATABASES)))
+        if name % 10 == 9:
+            print(f"{engine}: {name + 1} of {DATABASES} databases made",
+                  file=sys.stderr, flush=True)
     server.stop()
     (server.datadir / "ready").touch()
 
@@ -229,10 +234,10 @@ def summary():
 # ---------------------------------------------------------------------- dump
 
 def dump(options):
-    for engine in options.engines.split(","):
+    for engine in options.engines:
         create(options, engine)
         for _, variant in itertools.product(range(options.repeat),
-                                            options.variants.split(",")):
+                                            options.variants):
             dump_once(options, variant, engine)
 
 
@@ -243,7 +248,7 @@ def dump_once(options, variant, engine):
     working_set = order(options.tables)[:options.working_set]
     with server:
         # The same programs for both
-        tools = pathlib.Path(options.patched).resolve() / "release/client"
+        tools = options.patched / "release/client"
 
         def beside(name, command):
             load = Load(server, [
@@ -306,7 +311,7 @@ def crawl(options):
     engine = "InnoDB"
     create(options, engine)
     numbers, sums = order(options.tables), zipf(options.tables)
-    for variant in options.variants.split(","):
+    for variant in options.variants:
         for part, words in ((0, ""), (0.2, ""), (0.2, "SQL_NO_CACHE"), (0.5, ""),
                             (0.5, "SQL_NO_CACHE")):
             with server_of(options, variant, engine, "--table-open-cache=2000",
@@ -351,7 +356,7 @@ def restart(options):
     create(options, engine)
     for _, cold, variant in itertools.product(
             range(options.repeat), (False,) if options.short else (False, True),
-            options.variants.split(",")):
+            options.variants):
         restart_once(options, variant, False, cold)
         if variant == "patched":
             restart_once(options, variant, True, cold)
@@ -412,15 +417,17 @@ def main():
                                      formatter_class=argparse.
                                      RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("dump", "crawl", "restart", "all"))
-    parser.add_argument("--stock", required=True,
+    parser.add_argument("--stock", required=True, type=resolved,
                         help="tree of the stock server")
-    parser.add_argument("--patched", required=True,
+    parser.add_argument("--patched", required=True, type=resolved,
                         help="tree of the patched server")
-    parser.add_argument("--data", required=True,
+    parser.add_argument("--data", required=True, type=resolved,
                         help="directory for the data")
     parser.add_argument("--variants", default=f"stock,patched,{CONTROL}",
+                        type=list_of(("stock", "patched", CONTROL)),
                         help="servers to measure in turn (default %(default)s)")
     parser.add_argument("--engines", default="InnoDB,MyISAM",
+                        type=list_of(("InnoDB", "MyISAM")),
                         help="of the tables (default %(default)s)")
     parser.add_argument("--tables", type=int, default=20000,
                         help="how many (default %(default)s)")
@@ -451,15 +458,19 @@ def main():
     parser.add_argument("--short", action="store_true",
                         help="restart: with the page cache warm only")
     options = parser.parse_args()
-    if options.what == "crawl":
-        crawl(options)
-        return
-    if options.what in ("dump", "all"):
-        dump(options)
-    if options.what in ("restart", "all"):
-        restart(options)
+    if options.what in ("restart", "all") and not options.short and os.geteuid():
+        parser.error("only root can empty the page cache; run as root, or with "
+                     "--short")
+    with only_one(options.data):
+        if options.what == "crawl":
+            crawl(options)
+            return
+        if options.what in ("dump", "all"):
+            dump(options)
+        if options.what in ("restart", "all"):
+            restart(options)
     summary()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program(main)

@@ -40,6 +40,7 @@ Exit status: 0 all passed, 1 something failed, 2 wrong usage.
 
 import argparse
 import contextlib
+import fcntl
 import hashlib
 import os
 import pathlib
@@ -737,15 +738,23 @@ def build(top, trees, cache, log, suite):
                  if f"+tc{version}_" in path.name) for version in versions]
 
 
+LOCKS = []                      # open files: whoever has them holds the locks
+
+
 def cache_directory(trees):
     """Where roots are made and what was downloaded is kept."""
     cache = trees / "deploy"
     cache.mkdir(parents=True, exist_ok=True)
+    lock = open(cache / "lock", "w")    # until this program ends
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise TestError(f"another test runs in {cache}; wait for its end"
+                        ) from None
+    LOCKS.append(lock)
     for left in cache.glob("root-*"):
         # Of a run that was killed; its mounts went with its name space
-        if not any(f" {left.resolve()}" in line for line in
-                   pathlib.Path("/proc/mounts").read_text().splitlines()):
-            shutil.rmtree(left, ignore_errors=True)
+        shutil.rmtree(left, ignore_errors=True)
     return cache
 
 
@@ -771,7 +780,8 @@ def main():
     parser = argparse.ArgumentParser(
         description="Test the package in a Debian root (called by "
                     "BUILD/test).")
-    parser.add_argument("--trees", type=pathlib.Path, required=True)
+    parser.add_argument("--trees", required=True,
+                        type=lambda name: pathlib.Path(name).resolve())
     parser.add_argument("--packages", nargs=2, type=pathlib.Path,
                         metavar=("FIRST", "SECOND"),
                         help="two versions of the package, instead of "

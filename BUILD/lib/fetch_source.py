@@ -254,13 +254,13 @@ def fetch_package(package, series, suite, work, pinned=None):
         if re.match(rf"(\d+:)?{re.escape(series)}\.", version))
     if not versions and not pinned:
         raise FetchError(f"the configured package sources have no '{package}' "
-                         f"{series} source package; set MARIADB_SOURCE to a "
-                         "source tarball or directory")
+                         f"{series} source package; name a source tarball or "
+                         "directory by --source")
     failures = []
     for version in versions:
         directory = work / "download"
         directory.mkdir()
-        say(f"fetching {package} {version}")
+        say(f"fetching {package} {version}, about 100 MB")
         status, output = run(["apt-get", "source", "--download-only", "-q",
                               "--only-source", f"{package}={version}"],
                              env=env, cwd=directory)

@@ -191,11 +191,10 @@ def disabled_field(sums):
                     for series, value in sorted(sums.items()) if value)
 
 
-def apply_patch(name, difference, original, version, only=None):
-    """The patched content; with the hunks of some topics only, if any are
-    named."""
+def apply_patch(name, difference, original, version):
+    """The patched content."""
     try:
-        return hunks.apply_hunks(difference, original, only,
+        return hunks.apply_hunks(difference, original, None,
                                  series_of(version) or None)
     except hunks.HunkError as error:
         raise OverlayError(

@@ -170,22 +170,25 @@ def make(build, name, output, deploy):
     """Make output/NAME.tar.gz of a build tree; 'deploy' is put in as it is.
     Returns its path, the bundled libraries and the glibc that it needs."""
     work = output / f".{name}"
-    shutil.rmtree(work, ignore_errors=True)
-    for component in COMPONENTS:
-        run("cmake", "--install", build, "--strip", "--component", component,
-            DESTDIR=str(work / "root"))
-    tree = work / name
-    arrange(work / "root", tree)
-    libraries = add_libraries(tree)
-    shutil.copyfile(deploy, tree / pathlib.Path(deploy).name)
-    for needed in NEEDED:
-        if not (tree / needed).exists():
-            raise TarballError(f"the tarball would have no {needed}")
-    glibc = host_glibc(tree)
     target = output / f"{name}.tar.gz"
     new = target.with_suffix(".new")
-    run("tar", "-C", work, "--create", "--gzip", "--file", new, "--owner=0",
-        "--group=0", "--sort=name", name)
-    new.rename(target)
-    shutil.rmtree(work)
+    shutil.rmtree(work, ignore_errors=True)
+    try:
+        for component in COMPONENTS:
+            run("cmake", "--install", build, "--strip", "--component", component,
+                DESTDIR=str(work / "root"))
+        tree = work / name
+        arrange(work / "root", tree)
+        libraries = add_libraries(tree)
+        shutil.copyfile(deploy, tree / pathlib.Path(deploy).name)
+        for needed in NEEDED:
+            if not (tree / needed).exists():
+                raise TarballError(f"the tarball would have no {needed}")
+        glibc = host_glibc(tree)
+        run("tar", "-C", work, "--create", "--gzip", "--file", new, "--owner=0",
+            "--group=0", "--sort=name", name)
+        new.rename(target)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+        new.unlink(missing_ok=True)
     return target, libraries, glibc

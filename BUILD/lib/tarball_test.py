@@ -208,7 +208,8 @@ class Beside(deploy_test.Test):
 def main():
     parser = argparse.ArgumentParser(
         description="Test the tarball (called by BUILD/test).")
-    parser.add_argument("--trees", type=pathlib.Path, required=True)
+    parser.add_argument("--trees", required=True,
+                        type=lambda name: pathlib.Path(name).resolve())
     parser.add_argument("--tarball", type=pathlib.Path,
                         help="this one, instead of making it")
     arguments = parser.parse_args()

@@ -264,7 +264,6 @@ class Statements(threading.Thread):
         self.ignore = ignore
         self.pause = pause
         self.rounds = 0
-        self.ignored = 0
         self.error = None
         self.leave = threading.Event()
 
@@ -278,7 +277,6 @@ class Statements(threading.Thread):
             except SqlError as error:
                 if any(f"ERROR {code} " in str(error)
                        for code in self.ignore):
-                    self.ignored += 1
                     continue
                 self.error = f"{self.title} on {self.node.name}: {error}"
                 return
@@ -421,7 +419,8 @@ def parse_arguments(description, seconds=None, seconds_mean=None,
     stops the servers."""
     parser = argparse.ArgumentParser(
         description=f"{description} (called by BUILD/test).")
-    parser.add_argument("--trees", type=pathlib.Path, required=True)
+    parser.add_argument("--trees", required=True,
+                        type=lambda name: pathlib.Path(name).resolve())
     if seconds:
         parser.add_argument("--seconds", type=int, default=seconds,
                             help=seconds_mean)

@@ -99,7 +99,9 @@ class Probe(threading.Thread):
         self.longest = 0.0
         self.count = 0
         self.leave = False
-        # A prompt of the server's for each statement: its end is seen at once
+        self.ended = False              # because a statement failed
+        # The client prints a row for the SELECT after each statement. The probe
+        # waits for that row, so it knows when the statement has ended
         self.client = subprocess.Popen(
             [str(node.build / "client" / "mariadb"), "--no-defaults",
              f"--socket={node.socket}", "--batch", "--unbuffered",
@@ -112,6 +114,7 @@ class Probe(threading.Thread):
             self.client.stdin.write(f"{PROBES[self.title]}; SELECT 1;\n")
             self.client.stdin.flush()
             if not self.client.stdout.readline():
+                self.ended = not self.leave
                 return
             self.longest = max(self.longest, time.monotonic() - begin)
             self.count += 1
@@ -180,6 +183,7 @@ class Restore:
     def populate(self):
         self.start(self.main, "patched", *UNSAFE)
         begin = time.monotonic()
+        say(f"creating {self.tables} tables")
         create(self.main, self.tables)
         say(f"{self.tables} tables created, without syncs, in "
             f"{time.monotonic() - begin:.1f} s")
@@ -211,6 +215,9 @@ class Restore:
         finally:
             waits = [probe.finish() for probe in probes]
         say("longest wait: " + ", ".join(waits))
+        self.test.check(f"{node.variant}: clients wrote during the whole backup",
+                        "; ".join(f"{probe.title} ended after {probe.count} "
+                                  "statements" for probe in probes if probe.ended))
         self.stages()
 
     def stages(self):

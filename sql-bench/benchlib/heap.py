@@ -11,6 +11,7 @@ import signal
 import subprocess
 import time
 
+from .preload import compile_library
 from .servers import BenchError
 
 BEGIN, END = signal.SIGRTMIN + 6, signal.SIGRTMIN + 5   # see live_memory.c
@@ -123,20 +124,11 @@ def read(schema, first, end):
                    for n in range(first, end) for name in SCHEMAS[schema])
 
 
-def compile_library(directory):
-    directory.mkdir(parents=True, exist_ok=True)
-    library = directory / "live_memory.so"
-    done = subprocess.run(
-        ["cc", "-shared", "-fPIC", "-O2", "-fno-omit-frame-pointer", "-o",
-         str(library), str(pathlib.Path(__file__).parents[1]
-                           / "live_memory.c")],
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        check=False)
-    if done.returncode:
-        raise BenchError("live_memory.c does not compile:\n" + done.stdout)
+def live_memory(directory):
+    """Compile live_memory.c to a directory; return the library's path."""
     if not shutil.which("addr2line"):
-        raise BenchError("addr2line is missing (Debian: binutils)")
-    return library.resolve()
+        raise BenchError("addr2line is missing; apt-get install binutils")
+    return compile_library("live_memory", directory, "-fno-omit-frame-pointer")
 
 
 def names(program, base, addresses):

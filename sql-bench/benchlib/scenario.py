@@ -139,11 +139,14 @@ def table_bytes(names, count):
 
 def need_disk(options, size):
     """Fail unless the data directories may grow by that many bytes."""
-    free = shutil.disk_usage(options.trees).free
+    place = options.data
+    while not place.exists():
+        place = place.parent
+    free = shutil.disk_usage(place).free
     if free < size:
         raise BenchError(
             f"{size / 1024 ** 3:.1f} GiB of disk are needed, "
-            f"{free / 1024 ** 3:.1f} are free below {options.trees}; make "
+            f"{free / 1024 ** 3:.1f} are free below {place}; make "
             "room, or ask for fewer tables and rows")
 
 

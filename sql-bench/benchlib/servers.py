@@ -10,6 +10,7 @@ ends it.
 import atexit
 import os
 import pathlib
+import pwd
 import shutil
 import subprocess
 import tempfile
@@ -47,7 +48,13 @@ class Server:
 
     def __init__(self, tree, datadir, options=(), variant=None,
                  build="release"):
-        """tree: directory with source/ and the build."""
+        """tree: directory with source/ and the build.
+
+        The account that the data directory has is that of the user who runs
+        this program: create_datadir.sh.
+        """
+        # mariadbd would look for relative paths in other directories
+        tree, datadir = tree.absolute(), datadir.absolute()
         self.source = tree / "source"
         self.build = tree / build
         self.variant = variant or tree.name
@@ -61,6 +68,7 @@ class Server:
         # client that gets an answer runs at once, and so how often the server
         # sleeps: docs/TABLE-CACHE.md, "What a hit costs"
         self.own_session = False
+        self.account = pwd.getpwuid(os.geteuid()).pw_name
         self.process = None
         # A short path: a socket's is limited to 107 characters
         self.run_directory = None
@@ -254,6 +262,7 @@ class Peer(Server):
         self.run_directory = None
         self.path = socket
         self.program = str(client)
+        self.account = "root"
         self.process = None
 
     @property
@@ -261,7 +270,7 @@ class Peer(Server):
         return self.path
 
     def client(self, *options):
-        return [self.program, "--no-defaults", "--user=root",
+        return [self.program, "--no-defaults", f"--user={self.account}",
                 f"--socket={self.path}", "--batch", "--skip-column-names",
                 *options]
 

@@ -8,7 +8,7 @@ Python's standard library is needed.
 import argparse
 import json
 import os
-import pathlib
+import pwd
 import queue
 import random
 import subprocess
@@ -16,14 +16,17 @@ import sys
 import threading
 import time
 
+from .program import resolved
 
-def parser(doc, connections, user="root"):
+
+def parser(doc, connections, user=None):
     """The options that all have; doc: the program's text, its first
     paragraph is for --help."""
     options = argparse.ArgumentParser(description=doc.split("\n\n")[0])
     options.add_argument("--socket", required=True,
                          help="Unix socket of the server")
-    options.add_argument("--user", default=user,
+    options.add_argument("--user",
+                         default=user or pwd.getpwuid(os.geteuid()).pw_name,
                          help="account, without a password (default %(default)s)")
     options.add_argument("--seconds", type=float, default=60,
                          help="how long to disturb the server (default "
@@ -45,7 +48,7 @@ def add_client(options):
 def crash_parser(doc, rounds, seconds, tables, connections):
     """The options of programs that kill a server again and again."""
     options = argparse.ArgumentParser(description=doc.split("\n\n")[0])
-    options.add_argument("tree", type=pathlib.Path,
+    options.add_argument("tree", type=resolved,
                          help="directory with source/ and the builds, as in "
                          "out/10.11/patched")
     options.add_argument("--type", default="release",

@@ -34,7 +34,7 @@ def arguments(server, script, database, threads, *, events=0, seconds=0,
     """
     path = LUA / f"{script}.lua"
     return ["sysbench", str(path) if path.exists() else script,
-            "--db-driver=mysql", "--mysql-user=root",
+            "--db-driver=mysql", f"--mysql-user={server.account}",
             f"--mysql-socket={server.socket}", f"--mysql-db={database}",
             f"--threads={threads}", f"--events={events}", f"--time={seconds}",
             *(f"--{name.replace('_', '-')}={value}"
@@ -104,7 +104,8 @@ class Load:
             try:
                 said = until_started(self.process)
                 if "Threads started" in said:
-                    self.status = wire.Connection(server.socket, user="root")
+                    self.status = wire.Connection(server.socket,
+                                                  user=server.account)
                     self.asked = 0
                     self.paused = self.pause()
                     return

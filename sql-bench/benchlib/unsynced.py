@@ -5,16 +5,18 @@ import os
 import pathlib
 import shutil
 import struct
-import subprocess
 import tempfile
 import time
 
+from .preload import compile_library
+from .program import one_of, resolved
 from .servers import BenchError
 
 RECORD = struct.Struct("<c7xQQQII")
 SECONDS = 30                    # to wait for an event
 
-# No thread of InnoDB's writes or reads a page unless a statement asks for it
+# With these options InnoDB's background threads read and write no page. Only a
+# statement makes them do so
 QUIET_INNODB = ["--innodb-use-native-aio=0", "--innodb-max-dirty-pages-pct-lwm=0",
                 "--innodb-max-dirty-pages-pct=90", "--innodb-fast-shutdown=1",
                 "--innodb-stats-persistent=0", "--innodb-stats-auto-recalc=0",
@@ -24,16 +26,12 @@ QUIET_INNODB = ["--innodb-use-native-aio=0", "--innodb-max-dirty-pages-pct-lwm=0
 
 def build_layer(directory):
     """Compile unsynced_writes.c; return the library."""
-    layer = directory / "unsynced_writes.so"
-    source = pathlib.Path(__file__).parents[1] / "unsynced_writes.c"
-    subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", str(layer), str(source)],
-                   check=True)
-    return layer
+    return compile_library("unsynced_writes", directory)
 
 
 def add_server_arguments(parser):
     """Which server, and what becomes of its data."""
-    parser.add_argument("tree", type=pathlib.Path,
+    parser.add_argument("tree", type=resolved,
                         help="directory with source/ and the builds, as in "
                         "out/10.11/patched")
     parser.add_argument("--type", default="release",
@@ -45,21 +43,28 @@ def add_server_arguments(parser):
 def add_case_arguments(parser, cases):
     """Which server, and which of the cases."""
     add_server_arguments(parser)
-    parser.add_argument("cases", nargs="*", metavar="CASE",
+    parser.add_argument("cases", nargs="*", metavar="CASE", type=one_of(cases),
                         help=f"{' or '.join(cases)} (default: each)")
+
+
+class Skipped(Exception):
+    """This build or this machine cannot try the case."""
 
 
 def run_cases(names, prefix, keep, try_case):
     """Try each case in a directory of its own; return the exit status.
 
-    try_case(name, directory) returns what is wrong, as sentences. keep: leave
-    the directories.
+    try_case(name, directory) returns what is wrong, as sentences; it raises
+    Skipped if the case cannot be tried. keep: leave the directories.
     """
     wrong = False
     for name in names:
         directory = pathlib.Path(tempfile.mkdtemp(prefix=prefix))
         try:
             problems = try_case(name, directory)
+        except Skipped as reason:
+            print(f"{name}: skipped: {reason}", flush=True)
+            continue
         finally:
             if not keep:
                 shutil.rmtree(directory, ignore_errors=True)
@@ -105,10 +110,6 @@ class Disk:
                     return int(event[3])
             time.sleep(0.002)
         raise BenchError(f"no {what} of {name} in {SECONDS} seconds")
-
-    def happened(self, since, what, name, *offsets):
-        return any(event[:2] == [what, name] and int(event[2]) in offsets
-                   for event in self.events()[since:])
 
     def wait_for_checkpoint(self, since):
         """Wait until a checkpoint is durable, or for two seconds."""

@@ -120,15 +120,15 @@ class Catalog(Scenario):
                 for part in cls.parts(options) for label in labels]
 
     @staticmethod
-    def server(trees, variant, part):
+    def server(trees, variant, options, part):
         number = part.split()[0]
-        return Server(trees / variant, trees / "bench" / f"catalog-{number}",
+        return Server(trees / variant, options.data / f"catalog-{number}",
                       [], variant)
 
     @classmethod
     def prepare_program(cls, trees, options, progress):
         for part, number in zip(cls.parts(options), cls.numbers(options)):
-            server = cls.server(trees, "stock", part)
+            server = cls.server(trees, "stock", options, part)
             done = server.datadir / "bench-ready"
             if done.exists():
                 continue
@@ -177,11 +177,11 @@ class Catalog(Scenario):
               ('localhost', 'site\\\\_00000%', 'few', 'Y');""", "mysql")
 
     @classmethod
-    def measure_pair(cls, trees, _options, part, order):
+    def measure_pair(cls, trees, options, part, order):
         found = {}
         for name in (*order, CONTROL):
             with cls.server(trees, "stock" if name == CONTROL else name,
-                            part) as server:
+                            options, part) as server:
                 for label, value in cls.measure_server(
                         server, int(part.split()[0])).items():
                     found.setdefault(part + label, {})[name] = value
@@ -201,28 +201,28 @@ class Catalog(Scenario):
         all_tables = ("SELECT table_schema, table_name FROM "
                       "information_schema.tables")
         # Both servers find all directories in the page cache
-        cls.client_ms(server, "root", all_tables, 1)
-        cls.client_ms(server, "root", "SHOW DATABASES", 1)
+        cls.client_ms(server, server.account, all_tables, 1)
+        cls.client_ms(server, server.account, "SHOW DATABASES", 1)
         with login("five") as session:
             for name, statement in LISTS.items():
                 found[f"ms, {name}{FIVE}"] = beyond_nothing(
                     session, statement, 9 if number <= 10000 else 3)
         found[WILD] = cls.client_ms(server, "wild", "SHOW DATABASES")
         found[FEW] = cls.client_ms(server, "few", "SHOW DATABASES")
-        found[ROOT] = 1000 * number / cls.client_ms(server, "root",
+        found[ROOT] = 1000 * number / cls.client_ms(server, server.account,
                                                     "SHOW DATABASES")
-        found[ROOT_TABLES] = 1000 * number / cls.client_ms(server, "root",
+        found[ROOT_TABLES] = 1000 * number / cls.client_ms(server, server.account,
                                                            all_tables)
-        with login("root") as session:
+        with login(server.account) as session:
             found[ROOT_BINARY] = beyond_nothing(
                 session, "SELECT table_name FROM information_schema.tables "
                 "WHERE table_schema COLLATE utf8mb3_bin IN ('site_000001', "
                 "'site_000003')", 3)
-        with login("root") as session:
+        with login(server.account) as session:
             found[MEMORY] = cls.memory(session, number)
         found.update(cls.change_accounts(server))
         if os.access(CACHES, os.W_OK):
-            for user, label in (("five", COLD), ("root", ROOT_COLD)):
+            for user, label in (("five", COLD), (server.account, ROOT_COLD)):
                 os.sync()
                 CACHES.write_text("3")
                 with login(user) as session:

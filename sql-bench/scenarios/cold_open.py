@@ -249,7 +249,7 @@ class ColdOpen(Scenario):
         tables = cls.tables(options)
         files = min(tables, descriptor_limit() - RESERVED_DESCRIPTORS)
         return Server(trees / variant,
-                      trees / "bench" / ("cold-open-" + "shared-" *
+                      options.data / ("cold-open-" + "shared-" *
                                          options.cold_shared + str(tables)) /
                       (data or variant),
                       [f"--table-definition-cache={tables + 400}",

@@ -296,7 +296,7 @@ class Farm(Scenario):
     @classmethod
     def server(cls, trees, variant, options, engine, data=None):
         return Server(trees / variant,
-                      trees / "bench" / f"farm-{engine}-{cls.sites(options)}" /
+                      options.data / f"farm-{engine}-{cls.sites(options)}" /
                       (data or variant),
                       server_options(engine, cls.sites(options) * len(TABLES),
                                      options.farm_definitions))

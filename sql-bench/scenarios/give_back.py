@@ -104,7 +104,7 @@ class GiveBack(Scenario):
         databases = cls.databases(options)
         return Server(
             trees / ("stock" if variant == CONTROL else variant),
-            trees / "bench" / f"give-back-{engine}-{databases}",
+            options.data / f"give-back-{engine}-{databases}",
             [f"--innodb-buffer-pool-size={POOL}",
              f"--innodb-buffer-pool-chunk-size={POOL}",
              "--innodb-buffer-pool-load-at-startup=0",

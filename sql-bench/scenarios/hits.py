@@ -126,7 +126,7 @@ class Hits(Scenario):
         tree = "stock" if variant == CONTROL else variant
         most = cls.most(options, 3) + 20
         server = Server(trees / tree,
-                        trees / "bench" / f"hits-{cls.most(options, 2)}" /
+                        options.data / f"hits-{cls.most(options, 2)}" /
                         (data or variant.replace(" ", "-")),
                         [f"--max-connections={most}", f"--back-log={most}",
                          f"--thread-cache-size={most}",

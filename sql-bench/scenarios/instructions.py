@@ -93,7 +93,7 @@ class Instructions(Scenario):
     def server(cls, trees, variant, options):
         most = options.instructions_misses
         return Server(trees / ("stock" if variant == CONTROL else variant),
-                      trees / "bench" / f"instructions-{most}",
+                      options.data / f"instructions-{most}",
                       [f"--table-definition-cache={4 * most + 1000}",
                        f"--table-open-cache={most + 1000}",
                        # Both then have one list of free TABLEs
@@ -142,7 +142,7 @@ class Instructions(Scenario):
     @classmethod
     def measure_server(cls, counted, options):
         """Yield (label, instructions a statement)."""
-        session = wire.Connection(counted.server.socket, DATABASE, "root")
+        session = wire.Connection(counted.server.socket, DATABASE)
         count = options.instructions_statements
 
         def numbered(number, size):

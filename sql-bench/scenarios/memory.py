@@ -98,7 +98,7 @@ class Memory(Scale):
         databases = cls.databases(options, schema)
         return Server(
             trees / ("stock" if variant == CONTROL else variant),
-            trees / "bench" / f"heap-{engine}-{schema.replace(' ', '-')}-"
+            options.data / f"heap-{engine}-{schema.replace(' ', '-')}-"
                               f"{databases}",
             ["--table-definition-cache=2000", "--table-open-cache=2000",
              "--innodb-buffer-pool-load-at-startup=0",
@@ -107,7 +107,7 @@ class Memory(Scale):
     @classmethod
     def prepare_program(cls, trees, options, progress):
         super().prepare_program(trees, options, progress)
-        cls.library = heap.compile_library(trees / "bench")
+        cls.library = heap.live_memory(options.data)
         for part, (engine, schema) in cls.heap_parts(options).items():
             server = cls.heap_server(trees, "stock", options, part)
             if pathlib.Path(server.datadir, "have").exists():

@@ -247,7 +247,7 @@ class QueryCache(Scenario):
         found = {}
         for variant in order:
             server = Server(trees / variant,
-                            trees / "bench" / "data-query-cache",
+                            options.data / "data-query-cache",
                             cls.options())
             measured = (cls.replacement(server, settings) if part == REPLACE
                         else cls.one_spread(server, part[:-2], settings))

@@ -115,22 +115,22 @@ class Scale(Scenario):
         return found
 
     @staticmethod
-    def server(trees, variant, engine, tables):
-        options = [f"--table-definition-cache={tables + 1000}",
-                   "--open-files-limit=1048576",
-                   f"--innodb-open-files={INNODB_FILES}",
-                   "--innodb-buffer-pool-load-at-startup=0",
-                   "--innodb-buffer-pool-dump-at-shutdown=0"]
+    def server(trees, variant, options, engine, tables):
+        words = [f"--table-definition-cache={tables + 1000}",
+                 "--open-files-limit=1048576",
+                 f"--innodb-open-files={INNODB_FILES}",
+                 "--innodb-buffer-pool-load-at-startup=0",
+                 "--innodb-buffer-pool-dump-at-shutdown=0"]
         if engine == "innodb":
             # A page of each table, and its rows in InnoDB's dictionary
-            options += [f"--innodb-buffer-pool-size={256 + tables * 3 // 64}M"]
+            words += [f"--innodb-buffer-pool-size={256 + tables * 3 // 64}M"]
         return Server(trees / ("stock" if variant == CONTROL else variant),
-                      trees / "bench" / f"scale-{engine}", options, variant)
+                      options.data / f"scale-{engine}", words, variant)
 
     @classmethod
     def prepare_program(cls, trees, options, progress):
         for engine, most in cls.largest(options).items():
-            server = cls.server(trees, "stock", engine, most)
+            server = cls.server(trees, "stock", options, engine, most)
             if pathlib.Path(server.datadir, f"have-{most}").exists():
                 continue
             server.start("--innodb-flush-log-at-trx-commit=0",
@@ -148,7 +148,7 @@ class Scale(Scenario):
             setting for setting in cls.settings(options) if setting[0] == part)
         found = {}
         for name in (*order, CONTROL):
-            server = cls.server(trees, name, engine, tables)
+            server = cls.server(trees, name, options, engine, tables)
             read_files(server.datadir / "scale")
             server.start("--table-open-cache=400",
                          "--table-open-cache-instances=8")

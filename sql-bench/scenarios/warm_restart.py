@@ -128,7 +128,7 @@ class WarmRestart(Scenario):
         tables = cls.tables(options)
         return Server(
             trees / variant,
-            trees / "bench" / f"restart-{engine}-{tables}" / (data or variant),
+            options.data / f"restart-{engine}-{tables}" / (data or variant),
             [f"--table-open-cache={tables + 400}",
              f"--table-definition-cache={tables + 400}",
              f"--max-connections={CLIENTS + 20}", *innodb_options(tables)],

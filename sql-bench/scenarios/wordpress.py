@@ -178,14 +178,14 @@ class Wordpress(Scenario):
                 for label in LABELS + ((OPENED,) if state == WARM else ())]
 
     @classmethod
-    def directory(cls, trees, options, engine):
-        return (trees / "bench"
+    def directory(cls, options, engine):
+        return (options.data
                 / f"wordpress-{engine}-{cls.sites(options)}")
 
     @classmethod
     def server(cls, trees, variant, options, engine, data=None):
         return Server(trees / variant,
-                      cls.directory(trees, options, engine) /
+                      cls.directory(options, engine) /
                       (data or variant),
                       [f"--default-storage-engine={engine}",
                        *server_options(engine,
@@ -196,7 +196,7 @@ class Wordpress(Scenario):
         """Install WordPress, record its pages, and make the sites, once for
         each engine; a copy of the data for each variant."""
         for engine in engines(options.wordpress_engines):
-            made = cls.directory(trees, options, engine)
+            made = cls.directory(options, engine)
             given = cls.given(options)
             if ((made / "ready").exists() and
                     cls.recorded(trees, options, engine)["source"]
@@ -228,7 +228,7 @@ class Wordpress(Scenario):
 
     @classmethod
     def recorded(cls, trees, options, engine):
-        return json.loads((cls.directory(trees, options, engine)
+        return json.loads((cls.directory(options, engine)
                            / "pages.json").read_text())
 
     @staticmethod

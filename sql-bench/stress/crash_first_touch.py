@@ -37,7 +37,7 @@ def work(server, args, number, kept):
                for connection in range(args.connections)]
     for worker in workers:
         worker.args = argparse.Namespace(**vars(args), socket=server.socket,
-                                         user="root")
+                                         user=server.account)
         worker.rng = random.Random(f"{args.seed}/{number}/{worker.number}")
         worker.kept = kept.setdefault(worker.number, worker.kept)
         worker.start()
@@ -60,7 +60,7 @@ def load_pool(server, client):
         "".join(f"{space},3\n" for space in range(1, last + 100)),
         encoding="ascii")
     server.start()
-    return Connection(server.socket, "information_schema", "root")
+    return Connection(server.socket, "information_schema")
 
 
 def main():
@@ -74,7 +74,7 @@ def main():
                          "--innodb-buffer-pool-dump-at-shutdown=0",
                          "--max-connections=200"], build=args.type)
         server.start()
-        client = Connection(server.socket, "information_schema", "root")
+        client = Connection(server.socket, "information_schema")
         stress.create(client, args.tables)
         for number in range(args.rounds):
             if number % 2:
@@ -85,7 +85,7 @@ def main():
             begin = time.monotonic()
             server.start()
             seconds = time.monotonic() - begin
-            client = Connection(server.socket, "information_schema", "root")
+            client = Connection(server.socket, "information_schema")
             back = stress.put_back(client)
             tables = stress.check(client, workers, problems, True, orphans)
             errors = stress.stress.total(worker.errors for worker in workers)

@@ -56,7 +56,7 @@ def work(pipe, socket, number, tables, seed, last):
         return True
 
     try:
-        connection = wire.Connection(socket, DATABASE, user="root")
+        connection = wire.Connection(socket, DATABASE)
         connection.query("SET SESSION lock_wait_timeout = 3")
         while True:
             table = f"t{rng.randrange(tables)}"
@@ -104,7 +104,7 @@ def check_tables(server, tables, what, problems):
 def back_up(server, directory):
     """Take a backup of a server that is in use; return what went wrong."""
     program = str(server.build / "extra" / "mariabackup" / "mariadb-backup")
-    for words in (["--backup", f"--socket={server.socket}", "--user=root",
+    for words in (["--backup", f"--socket={server.socket}", f"--user={server.account}",
                    f"--datadir={server.datadir}"], ["--prepare"]):
         done = subprocess.run(
             [program, "--no-defaults", f"--target-dir={directory}",

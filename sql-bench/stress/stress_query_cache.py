@@ -413,8 +413,7 @@ def check(session, result, problems):
 
 def main():
     # Half of the connections read, half of them write
-    parser = stress.parser(__doc__, connections=2 * ROWS,
-                           user=pwd.getpwuid(os.geteuid()).pw_name)
+    parser = stress.parser(__doc__, connections=2 * ROWS)
     parser.add_argument("--pause", type=float, default=0.1,
                         help="seconds at most between a writer's changes "
                         "(default %(default)s)")
