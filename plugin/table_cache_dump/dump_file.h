@@ -8,7 +8,7 @@
 
   A dump has a header, and a line for each table, hottest first:
 
-    MariaDB table cache 1 tables=2 bytes=41 crc32=89abcdef
+    MariaDB table cache 1 tables=2 bytes=52 crc32=89abcdef
     1200 0 3 shop orders
     17 3605 1 shop %23old%20orders
 
