@@ -6,7 +6,7 @@
   @file
   Give the heap's free memory back to the system. my_return_memory.c explains
   when, and has the functions. Any thread may call them. They report no error, and
-  only my_return_slice() waits.
+  only my_return_slice() may wait.
 
     my_return_memory()        an administrator's statement has closed tables
     my_return_slice()         the same, while the statement continues
@@ -24,12 +24,12 @@ extern "C" {
 /* The program that has the library may unload it while the thread runs */
 #define my_return_memory() do { } while (0)
 #define my_return_more_memory(bytes) ((void) (bytes))
-#define my_return_slice(bytes) ((void) (bytes))
+#define my_return_slice(bytes, wait) ((void) (bytes))
 #define my_return_freed_memory(bytes) ((void) (bytes))
 #else
 void my_return_memory(void);
 void my_return_more_memory(size_t bytes);
-void my_return_slice(size_t bytes);
+void my_return_slice(size_t bytes, my_bool wait);
 void my_return_freed_memory(size_t bytes);
 #endif
 

@@ -19,16 +19,20 @@
      A thread that has freed memory starts the trimmer, which takes some 50 us,
      and does not wait for it.
   2. When an administrator's statement has closed tables (FLUSH TABLES, SET GLOBAL
-     table_open_cache), the trimmer begins at once. While the statement closes
-     them, its own thread calls malloc_trim() after each SLICE that it has freed,
-     and then goes on. If it did not wait, it would free several slices during a
-     trim, and the next trim would lock each arena for all of these.
-  3. InnoDB's master task evicts definitions after such a statement. It starts the
-     trimmer after each SLICE, too, but does not wait for it.
-  4. For evictions that keep table_cache_memory the trimmer begins when these
-     have freed FREED bytes, after a pause that is many times as long as the last
-     trim: see pause_before_trim(). Other evictions do not start it, because the
-     server uses their memory again.
+     table_open_cache), the trimmer begins at once. It also begins after each SLICE
+     that the statement frees while it closes them. So an arena is not locked for
+     all of this memory at one time.
+  3. A statement that holds nothing for which others wait calls malloc_trim()
+     itself after each SLICE, once, and then goes on. If it did not wait, it would
+     free several slices during a trim, and the next trim would lock each arena for
+     all of these. If another thread trims then, the statement leaves it to that
+     thread and does not wait.
+  4. InnoDB's master task evicts definitions after such a statement. It starts the
+     trimmer after each SLICE, too.
+  5. For what is less than a SLICE, and for evictions that keep table_cache_memory
+     (when they have freed FREED bytes), the trimmer begins after a pause that is
+     many times as long as the last trim: see pause_before_trim(). Other evictions
+     do not start it, because the server uses their memory again.
 
   Other allocators than glibc's have their own ways. If one is preloaded,
   glibc's arenas are nearly empty, and malloc_trim() does nothing.
@@ -63,16 +67,19 @@
 enum { IDLE, PAUSES, TRIMS, TRIMS_AND_AGAIN };
 
 /**
-  IDLE: no thread trims. PAUSES: the trimmer waits before it does. TRIMS: the
-  trimmer, or the thread of a statement, trims. TRIMS_AND_AGAIN: it will do so
-  again, because somebody has asked meanwhile.
+  IDLE: no thread trims. PAUSES: the trimmer waits before it does. TRIMS: the thread
+  that has changed 'state' to TRIMS trims; that is the trimmer or a statement.
+  TRIMS_AND_AGAIN: somebody has asked meanwhile, so it has to be done again.
 */
 static int32 state;
-/** How long the last trim took, in microseconds. Only the thread that trims uses it. */
-static ulonglong last_took;
+/** How long the last trim took, in microseconds. */
+static int64 last_took;
 /** Bytes that evictions have freed since the trimmer started last. */
 static int64 freed;
-/** Bytes freed by administrators' statements, or after them, since the last request. */
+/**
+  Bytes that administrators' statements have freed, and evictions after these, since
+  the last trim began or was asked for.
+*/
 static int64 slice;
 /** When my_return_memory() was called last, in seconds. */
 static int64 asked;
@@ -81,23 +88,26 @@ static int64 asked;
 static void trim(void)
 {
   ulonglong begin= my_interval_timer();
+  my_atomic_store64(&slice, 0);
   malloc_trim(0);
-  last_took= (my_interval_timer() - begin) / 1000;
+  my_atomic_store64_explicit(&last_took,
+                             (int64) (my_interval_timer() - begin) / 1000,
+                             MY_MEMORY_ORDER_RELAXED);
 }
 
 
 /**
   Wait before a trim for evictions, so that trims take 1 % of the time, or 5 % if
-  one takes long. An administrator's request ends the wait.
+  one takes long. The wait ends if another thread trims instead.
 */
 
 static void pause_before_trim(void)
 {
-  static const ulong NAP= 100000;
-  ulonglong left= MY_MIN(MY_MAX(100 * last_took, LEAST_PAUSE), MOST_PAUSE);
-  for (; left && my_atomic_load32(&state) == PAUSES;
-       left-= MY_MIN(left, NAP))
-    my_sleep(NAP);
+  static const int64 NAP= 100000;
+  int64 took= my_atomic_load64_explicit(&last_took, MY_MEMORY_ORDER_RELAXED);
+  int64 left= MY_MIN(MY_MAX(100 * took, LEAST_PAUSE), MOST_PAUSE);
+  for (; left > 0 && my_atomic_load32(&state) == PAUSES; left-= NAP)
+    my_sleep((ulong) MY_MIN(left, NAP));
 }
 
 
@@ -112,62 +122,72 @@ static my_bool change(int32 from, int32 to)
 /**
   Ask for a trim.
 
-  @return TRUE if no thread trims or is about to: then the caller has to trim, and
-          'state' is TRIMS for it
+  @return TRUE if the caller has to trim, and 'state' is TRIMS for it; FALSE if
+          another thread trims now: it will do so again
 */
 
 static my_bool begin_trim(void)
 {
-  my_atomic_store64_explicit(&slice, 0, MY_MEMORY_ORDER_RELAXED);
+  my_atomic_store64(&slice, 0);
   for (;;)
   {
-    if (change(IDLE, TRIMS))
+    if (change(IDLE, TRIMS) || change(PAUSES, TRIMS))
       return TRUE;
     /* Another thread may change 'state' between any two of these */
-    if (change(PAUSES, TRIMS) || change(TRIMS, TRIMS_AND_AGAIN) ||
+    if (change(TRIMS, TRIMS_AND_AGAIN) ||
         my_atomic_load32(&state) == TRIMS_AND_AGAIN)
       return FALSE;
   }
 }
 
 
-/** Trim, and again if another thread has asked meanwhile. 'state' becomes IDLE. */
+/**
+  The trimmer.
 
-static void trim_for_all(void)
+  @param pauses  not NULL: 'state' is PAUSES. NULL: it is TRIMS for this thread
+*/
+
+static void *run_trimmer(void *pauses)
 {
   for (;;)
   {
+    if (pauses)
+    {
+      pause_before_trim();
+      if (!change(PAUSES, TRIMS))
+        return NULL;                            /* Another thread trims instead */
+    }
     trim();
-    if (change(TRIMS, IDLE))
-      break;
-    my_atomic_store32(&state, TRIMS);
+    pauses= NULL;
+    if (!change(TRIMS, IDLE))
+      my_atomic_store32(&state, TRIMS);         /* It was TRIMS_AND_AGAIN */
+    else if (my_atomic_load64(&slice) && change(IDLE, PAUSES))
+      pauses= &state;                           /* Freed during the trim */
+    else
+      return NULL;
   }
 }
 
 
-static void *return_memory(void *arg __attribute__((unused)))
-{
-  pause_before_trim();
-  (void) change(PAUSES, TRIMS);
-  trim_for_all();
-  return NULL;
-}
-
-
 /**
-  Start the trimmer. The caller has set 'state' for it. If that fails, 'state' is
-  IDLE again, and the memory stays with the process.
+  Start the trimmer. The caller has set 'state' for it, to PAUSES or TRIMS. If that
+  fails, the memory stays with the process.
 */
 
-static void start_thread(void)
+static void start_trimmer(my_bool pauses)
 {
   pthread_t thread;
   pthread_attr_t attr;
   my_atomic_store64_explicit(&freed, 0, MY_MEMORY_ORDER_RELAXED);
   pthread_attr_init(&attr);
   pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-  if (pthread_create(&thread, &attr, return_memory, NULL))
-    my_atomic_store32(&state, IDLE);
+  if (pthread_create(&thread, &attr, run_trimmer, pauses ? &state : NULL))
+  {
+    if (pauses)
+      (void) change(PAUSES, IDLE);
+    else
+      my_atomic_store32(&state, IDLE);
+  }
   pthread_attr_destroy(&attr);
 }
 
@@ -183,9 +203,7 @@ static void note_administrator(void)
 
 static my_bool fills_slice(size_t bytes)
 {
-  return my_atomic_add64_explicit(&slice, (int64) bytes,
-                                  MY_MEMORY_ORDER_RELAXED) + (int64) bytes >=
-    SLICE;
+  return my_atomic_add64(&slice, (int64) bytes) + (int64) bytes >= SLICE;
 }
 #endif /* CAN_TRIM */
 
@@ -197,26 +215,36 @@ void my_return_memory(void)
 #ifdef CAN_TRIM
   note_administrator();
   if (begin_trim())
-    start_thread();
+    start_trimmer(FALSE);
 #endif
 }
 
 
 /**
   Note that an administrator's statement has freed this many bytes, and goes on
-  to close tables. The caller waits if they fill a slice, for tens of
-  milliseconds; so it holds no lock.
+  to close tables.
+
+  @param wait  whether the caller may wait for a trim, for tens of milliseconds:
+               it holds no lock and no reference for which others wait
 */
 
-void my_return_slice(size_t bytes __attribute__((unused)))
+void my_return_slice(size_t bytes __attribute__((unused)),
+                     my_bool wait __attribute__((unused)))
 {
 #ifdef CAN_TRIM
-  if (fills_slice(bytes))
+  if (!fills_slice(bytes))
+    return;
+  note_administrator();
+  if (!begin_trim())
+    return;
+  if (wait)
   {
-    note_administrator();
-    if (begin_trim())
-      trim_for_all();
+    trim();
+    if (change(TRIMS, IDLE))
+      return;
+    my_atomic_store32(&state, TRIMS);   /* Others have asked: that is not its task */
   }
+  start_trimmer(FALSE);
 #endif
 }
 
@@ -233,8 +261,13 @@ void my_return_more_memory(size_t bytes __attribute__((unused)))
                                                      MY_MEMORY_ORDER_RELAXED)
       >= GOES_ON)
     return;
-  if (fills_slice(bytes) ? begin_trim() : change(IDLE, PAUSES))
-    start_thread();
+  if (fills_slice(bytes))
+  {
+    if (begin_trim())
+      start_trimmer(FALSE);
+  }
+  else if (change(IDLE, PAUSES))
+    start_trimmer(TRUE);
 #endif
 }
 
@@ -247,6 +280,6 @@ void my_return_freed_memory(size_t bytes __attribute__((unused)))
   if (my_atomic_add64_explicit(&freed, (int64) bytes,
                                MY_MEMORY_ORDER_RELAXED) + (int64) bytes
       >= FREED && my_atomic_load32(&state) == IDLE && change(IDLE, PAUSES))
-    start_thread();
+    start_trimmer(TRUE);
 #endif
 }

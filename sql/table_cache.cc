@@ -229,8 +229,9 @@ void tc_purge()
   {
     const size_t bytes= Table_cache_instance::weight(table);
     close_table(table);
+    /* Do not wait: a statement may wait until a TABLE of the list is closed */
     if (thd)
-      my_return_slice(bytes);
+      my_return_slice(bytes, FALSE);
   }
 }
 
@@ -254,12 +255,11 @@ void tc_trim()
   Table_list list;
   while (tc.evict(thd, tc_limit, 32, true, &list))
   {
+    size_t bytes= 0;
     while (TABLE *table= list.pop_front())
-    {
-      const size_t bytes= close_evicted(thd, table);
-      if (thd)
-        my_return_slice(bytes);
-    }
+      bytes+= close_evicted(thd, table);
+    if (thd)
+      my_return_slice(bytes, TRUE);
   }
   if (thd)
     my_return_memory();

@@ -517,7 +517,7 @@ void tdc_trim(THD *thd)
     const size_t bytes= tdc_purge_one(&steps);
     if (!bytes)
       break;
-    my_return_slice(bytes);
+    my_return_slice(bytes, TRUE);
   }
   my_return_memory();
 }

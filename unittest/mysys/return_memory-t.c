@@ -71,6 +71,29 @@ static ulong wait_until_back(ulong before)
 }
 
 
+/**
+  Wait until a statement has returned a slice when my_return_slice() ends. Never
+  ends if it does not do so. (Once it may leave that to a trimmer that has not
+  ended yet.)
+*/
+
+static void returns_itself(ulong before, my_bool beside_pause)
+{
+  for (;;)
+  {
+    allocate();
+    free_most();
+    if (beside_pause)
+      my_return_more_memory(1);
+    my_return_slice(32 << 20, TRUE);
+    my_return_slice(32 << 20, TRUE);
+    if (resident() <= before - (OBJECTS / 2 * SIZE >> 20))
+      break;
+    wait_until_back(before);
+  }
+}
+
+
 int main(int argc __attribute__((unused)), char **argv)
 {
   ulong full, still, back;
@@ -82,7 +105,7 @@ int main(int argc __attribute__((unused)), char **argv)
 #endif
   if (!resident())
     skip_all("no /proc");
-  plan(6);
+  plan(8);
 
   allocate();
   full= resident();
@@ -108,14 +131,17 @@ int main(int argc __attribute__((unused)), char **argv)
   wait_until_back(full);
   ok(1, "evictions cause it, too");
 
+  returns_itself(full, FALSE);
+  ok(1, "a statement that goes on freeing returns each slice itself");
+
   allocate();
   free_most();
-  my_return_slice(32 << 20);
-  my_return_slice(32 << 20);
-  back= resident();
-  ok(back <= full - (OBJECTS / 2 * SIZE >> 20),
-     "a statement that goes on freeing returns each slice itself (%lu of %lu MiB "
-     "left)", back, full);
+  my_return_slice(64 << 20, FALSE);
+  wait_until_back(full);
+  ok(1, "one that may not wait causes it");
+
+  returns_itself(full, TRUE);
+  ok(1, "it does not leave that to a trimmer that pauses");
 
   allocate();
   free_most();
