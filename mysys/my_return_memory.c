@@ -12,27 +12,27 @@
   the other, and walks along the free blocks of that arena. A thread that
   allocates from this arena meanwhile waits. Pages that have not been returned
   yet cost 0.2 s a GiB, all others a tenth of that (2 GiB in one arena, measured
-  alone). No function of glibc's says how much free memory an arena has without
-  such a walk, so the server does not ask before it calls malloc_trim():
+  alone). glibc has no function that says how much free memory an arena has
+  without such a walk. So the server calls malloc_trim() without asking:
 
   1. A thread that exists only for that time, the trimmer, calls malloc_trim().
-     A thread that has freed memory starts the trimmer, which takes some 50 us,
-     and does not wait for it.
-  2. When an administrator's statement has closed tables (FLUSH TABLES, SET GLOBAL
-     table_open_cache), the trimmer begins at once. It also begins after each SLICE
-     that the statement frees while it closes them. So an arena is not locked for
-     all of this memory at one time.
+     The thread that has freed memory starts the trimmer, in some 50 us, and
+     does not wait for it.
+  2. When an administrator's statement has closed tables (FLUSH TABLES, SET
+     GLOBAL table_open_cache), the trimmer begins at once. While the statement
+     still closes them, the trimmer also begins after each SLICE. So no trim
+     locks an arena for all of this memory.
   3. A statement that holds nothing for which others wait calls malloc_trim()
-     itself after each SLICE, once, and then goes on. If it did not wait, it would
-     free several slices during a trim, and the next trim would lock each arena for
-     all of these. If another thread trims then, the statement leaves it to that
-     thread and does not wait.
-  4. InnoDB's master task evicts definitions after such a statement. It starts the
-     trimmer after each SLICE, too.
-  5. For what is less than a SLICE, and for evictions that keep table_cache_memory
-     (when they have freed FREED bytes), the trimmer begins after a pause that is
-     many times as long as the last trim: see pause_before_trim(). Other evictions
-     do not start it, because the server uses their memory again.
+     itself, once after each SLICE. Without this wait, it would free several
+     slices during one trim, and the next trim would lock each arena for all of
+     these. If another thread trims at that moment, the statement asks it to
+     trim again, and does not wait.
+  4. InnoDB's master task evicts definitions after such a statement. It also
+     starts the trimmer after each SLICE.
+  5. The trimmer pauses before it trims (see pause_before_trim()) in two cases:
+     for less than a SLICE, and when evictions for table_cache_memory have freed
+     FREED bytes. Other evictions do not start it, because the server uses their
+     memory again.
 
   Other allocators than glibc's have their own ways. If one is preloaded,
   glibc's arenas are nearly empty, and malloc_trim() does nothing.
@@ -81,7 +81,7 @@ static int64 freed;
   the last trim began or was asked for.
 */
 static int64 slice;
-/** When my_return_memory() was called last, in seconds. */
+/** When note_administrator() ran last, in seconds. */
 static int64 asked;
 
 
@@ -97,8 +97,9 @@ static void trim(void)
 
 
 /**
-  Wait before a trim for evictions, so that trims take 1 % of the time, or 5 % if
-  one takes long. The wait ends if another thread trims instead.
+  Wait 100 times as long as the last trim, within LEAST_PAUSE and MOST_PAUSE. So
+  trims over 50 ms take more than 1 % of the time. The wait ends if another
+  thread trims.
 */
 
 static void pause_before_trim(void)

@@ -10,13 +10,17 @@
   handle.
 
   On Linux each CPU has a slot: a list of at most MOST_IN_SLOT buffers, last in,
-  first out, so that a thread mostly gets one that is in the CPU's cache. On other
-  systems all threads share one slot. A thread
-  takes the whole list out of the slot by one atomic exchange, changes it, and
-  puts it back by another exchange. If a second thread uses the slot meanwhile,
-  it finds the slot empty: it allocates a buffer, or leaves a list of its own,
-  which the first thread then frees. So nobody waits, and a list never has two
-  owners.
+  first out. So a thread mostly gets a buffer that is in the CPU's cache. On
+  other systems all threads share one slot. A thread uses a slot in three steps:
+
+  1. It takes the whole list out of the slot by one atomic exchange.
+  2. It changes the list.
+  3. It puts the list back by another exchange.
+
+  If a second thread comes between steps 1 and 3, it finds the slot empty. It
+  allocates a buffer, or puts in a list of its own. The thread that puts its
+  list in last frees the list that it finds there. So no thread waits, and a
+  list never has two owners.
 */
 
 #include "mysys_priv.h"

@@ -52,12 +52,14 @@ public:
   bool may_see(const char *name, size_t length) const;
 
   /**
-    Does a pattern in a grant of the account itself give it a right on this database?
-    'Yes' is certain: acl_get_all3() would say so, too. 'No' is not.
+    Does a pattern in a grant of the account itself give it a right on this
+    database? 'Yes' is certain: acl_get_all3() would return a right, too. 'No'
+    may be wrong.
 
-    acl_get() takes the first matching entry of the user and of the anonymous user from
-    that host. If each of these entries has rights and a host, the answer of acl_get() is
-    not empty, whichever it takes. Otherwise this function says 'no'.
+    acl_get() takes the first matching entry of the user or of the anonymous
+    user. If each entry for the connection's host has both rights and a host,
+    acl_get() returns a right, whichever entry it takes. If one of them lacks
+    rights or a host, this function says 'no'.
   */
   bool has_right(const LEX_CSTRING &name) const;
 

@@ -222,7 +222,7 @@ bool Schema_condition::add_names(Item *item, Dynamic_array<LEX_CSTRING> *names,
       *oom= true;
       return false;
     }
-    /* Binary collations, too, ignore spaces at the end, which names have not */
+    /* Most binary collations ignore trailing spaces, and names have none */
     size_t length= converted.length();
     while (length && converted.ptr()[length - 1] == ' ')
       length--;

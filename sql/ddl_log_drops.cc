@@ -19,12 +19,17 @@
   The statement disables its entries before it returns its result or an error to the client.
   So recovery never drops a table after the client got an error for the statement.
 
-  The statement logs a table ahead only if recovery drops it just as the statement would: a
-  base table of one of the engines in log_ahead(), that no FOREIGN KEY refers to. The
-  statement may have to refuse a table with such a key, and recovery would drop it: InnoDB
-  has not loaded the key then. Other engines may refuse a table for reasons of their own,
-  for example for lack of a privilege (CONNECT), and so may Galera. The statement stops at
-  the first other table, so the entries have the order of the statement.
+  The statement logs a table ahead only if recovery drops the table just as the
+  statement would. Two conditions must hold:
+
+  1. It is a base table of one of the engines in log_ahead(). Other engines may
+     refuse to drop a table, for example for lack of a privilege (CONNECT). So
+     may Galera.
+  2. No FOREIGN KEY refers to it. The statement may have to refuse to drop such
+     a table. Recovery would drop it: InnoDB has not loaded the key then.
+
+  The statement stops logging ahead at the first table for which one of them
+  does not hold, so the entries have the order of the statement.
 
   CREATE TABLE does not lock the table to which its FOREIGN KEY refers. So another
   connection may create such a key before the statement comes to a table that it has logged

@@ -48,9 +48,10 @@ public:
   static thread_local handlerton *engine;
 
   /**
-    InnoDB's answer to the question whether a FOREIGN KEY may refer to a table of its own.
-    InnoDB sets this when it starts. The path has no extension. If look_it_up, a table
-    that does not exist is not referenced, though there may be a key that names it.
+    Ask InnoDB whether a FOREIGN KEY may refer to one of its tables. InnoDB sets
+    this pointer when it starts. The path has no extension. If look_it_up is
+    true, InnoDB also checks whether the table exists. If not, it returns false,
+    even if a key names the table.
   */
   static bool (*is_referenced)(const char *path, bool look_it_up);
 

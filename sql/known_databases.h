@@ -54,9 +54,10 @@ public:
   size_t find(const char *file, const char *name) const;
 
   /**
-    The first entry from `low` on whose name, in its first bytes, is not less than the
-    given ones (or, with behind, is greater). With the 0 at the end of a name as its last
-    byte, these are the entries of this name.
+    Two calls, one of them with `behind`, find the names that begin with `bytes`
+    or, if `bytes` includes the final 0, the entries of one name.
+    @return the first entry from `low` on whose first bytes are not less than
+      `bytes` (if `behind`: are greater)
   */
   size_t first(const char *bytes, size_t length, bool behind, size_t low) const;
 

@@ -66,13 +66,14 @@ struct Table_names
 
 
 /**
-  The directories and the names of their tables. `lock` protects every field. The caller
-  of a function holds it, except of make_key(), is_same() and add().
+  The directories and the names of their tables. `lock` protects every field.
+  The caller of a function holds it, except for make_key(), is_same() and add().
 
-  The directories are in an open hash table by their inodes, with linear probing. The
-  lists of names are in buckets by the names' hash. When the table is full, a thread
-  removes the directories that no statement has asked for in the last hour. These include
-  all that were dropped longer ago.
+  The directories are in an open hash table by their inodes, with linear
+  probing. The lists of names are in buckets by the names' hash. When the hash
+  table is three quarters full, but at most once an hour, a thread removes the
+  directories that no statement has asked for in the last hour. These include
+  all directories that a user dropped earlier than that.
 */
 struct Known_tables
 {
@@ -335,10 +336,13 @@ Table_names *Known_tables::share_list(const Dynamic_array<LEX_CSTRING*> &tables)
 
 
 /**
-  Keep the names if the thread has asked all engines about the files. The set of
-  initialized engines has not changed since the key was made. The server does not ask an
-  engine that it is loading or unloading, though that one counts as initialized. So the
-  thread has asked all engines if it asked as many as are initialized.
+  Keep the names if the thread has asked all engines about the files, that is,
+  if
+
+  1. the set of initialized engines is the same as when the thread made the key;
+  2. the thread has asked as many engines since then as are initialized. The
+     numbers differ if the server is loading or unloading an engine: the engine
+     counts as initialized, but the server does not ask it.
 */
 void Known_tables::add(const Known_tables_key &key,
                        const Dynamic_array<LEX_CSTRING*> &tables)

@@ -10,13 +10,14 @@
   the time on opening, reading and closing as many directories. Where a directory has not
   changed, one stat() and the names from memory give the same answer.
 
-  A directory has not changed if it has the inode and the time of the last change (ctime,
-  which no program can set back) that it had before it was read. A time is trusted if
+  A directory has not changed if it still has the inode and the time of the last
+  change (ctime, which no program can set back) that it had before a thread read
+  it. The server trusts a ctime if both of these hold:
 
-  - the file system has times finer than a second, and all its changes go through this
-    kernel (is_local_file_system());
-  - it was two seconds old, or older, when the directory was read. So a change that
-    came later has got another time.
+  1. The file system has times finer than a second, and all its changes go
+     through this kernel (is_local_file_system()).
+  2. The ctime was more than two seconds old when the thread began to read the
+     directory. So a later change gives the directory another ctime.
 
   Directories with the same names of tables, such as those of many sites of one program,
   share one list. The lists take at most TABLES_ROOM bytes for each database, plus a

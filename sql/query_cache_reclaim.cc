@@ -44,11 +44,12 @@
   queries            Hash of the queries in both lists. It has at most one query
                      of each text: make_way() removes a dead one for a new one.
   (no list)          Orphans: dead queries in use, see query_cache_pins.cc.
-  queries_in_cache   Counts the queries whose first table is live: all live
-                     queries, and dead queries of which only a table other than
-                     the first was invalidated, until a thread reclaims them.
-                     Also right for a query whose registration kills its first
-                     table: see registration_failed().
+  queries_in_cache   Counts the queries whose first table is live. These are
+                     all live queries, and the dead queries of which statements
+                     have invalidated only other tables than the first. A dead
+                     query counts until a thread reclaims it. If a query's
+                     registration kills its first table, the count stays right:
+                     see registration_failed().
   dead_queries       Counts the other queries in queries_blocks and
                      incomplete_blocks.
 
@@ -434,16 +435,17 @@ uint Query_cache::reclaim(uint max_queries, ulonglong deadline)
 /**
   DROP DATABASE: invalidate its tables.
 
-  The loop turns the ring of live tables once: a step examines the root and
-  makes the next table the root. Only one thread at a time walks, so no other
-  thread turns the ring between two slices. Two other changes are harmless:
+  The loop turns the ring of live tables once: each step examines the root and
+  makes the next table the root. Only one thread at a time may do this, so no
+  other thread turns the ring between two slices. Two other changes do no harm:
 
-  1. A thread adds a table. It adds the table behind the root, where the loop
-     has been already.
+  1. A thread adds a table. The table is then the last one before the root,
+     where the loop has been already.
   2. A thread removes some tables, or all. Then the loop examines some twice.
 
-  A thread that is killed while it waits for another one to walk has dropped the
-  tables already. It kills those of all databases, which needs no walk.
+  A user may kill the statement while it waits for another thread's walk. The
+  statement has dropped the tables already, so it must still invalidate them. It
+  invalidates the tables of all databases, which needs no walk.
 */
 
 void Query_cache::invalidate_database(THD *thd, const char *db)

@@ -126,7 +126,7 @@ bool Query_cache_right::begin(THD *thd, mysql_mutex_t *mutex)
 }
 
 
-/** Give the right back. A waiting thread that is killed now gets it, too. */
+/** Give the right back. The thread that this wakes takes it even if killed. */
 
 void Query_cache_right::end(mysql_mutex_t *mutex)
 {

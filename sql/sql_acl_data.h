@@ -5,10 +5,11 @@
   The accounts and grants that acl_load() reads into memory, as one object, Acl_data.
   sql_acl.cc includes this file once.
 
-  FLUSH PRIVILEGES reads the tables into an object of its own, without a lock on the one
-  in use, and then swaps the two. So a connection that logs in meanwhile waits only for
-  the swap. The thread that reads has set acl_beside to its own object: in this thread
-  acl_users and the other names below mean the members of that object.
+  FLUSH PRIVILEGES reads the tables into an object of its own, and then swaps it
+  with the one in use. It locks only for the swap, so a connection that logs in
+  waits only for that; reload_acl_data() has two exceptions. While the thread
+  reads, its acl_beside points to its own object: in this thread acl_users and
+  the other names below mean the members of that object.
 
   acl_cache->lock protects acl_shared, the object that all other threads use. The thread
   holds the locks of the tables until after the swap, so no statement changes an account

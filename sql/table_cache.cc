@@ -307,12 +307,11 @@ void tc_add_table(THD *thd, TABLE *table, bool scan)
 /**
   Acquire a free TABLE.
 
-  @param element  the caller makes sure that it is not removed
-  @param scan     TC_SCAN: if the TABLE was EVICT_FIRST, the release makes it
-                  that again. TC_SCAN_AND_HOLD: likewise, and see
-                  tc_scan_leaves_last(). TC_NO_USE: the release leaves the
-                  TABLE's place in the order, and its share's counters, as they
-                  were
+  @param element  the caller makes sure that no thread removes it
+  @param scan     TC_SCAN: if the TABLE has the stamp EVICT_FIRST, its release
+                  sets that stamp again. TC_SCAN_AND_HOLD: likewise, but see
+                  tc_scan_leaves_last(). TC_NO_USE: the TABLE keeps its place in
+                  the order of eviction, and its share's counters do not change
 
   The TABLE may have no second record buffer: see tc_take_record().
 
@@ -426,9 +425,9 @@ void tc_release_table(TABLE *table)
 /**
   Get the state and the counters of a share.
 
-  @pre The caller holds LOCK_table_share. The function locks no slot, so a query
-  that reads all shares disturbs no other statement. While a share is in use,
-  its counters may be of different moments.
+  @pre The caller holds LOCK_table_share. The function locks no slot, so it
+  delays no hit, only threads that open or close a TABLE of this share. If other
+  threads use the share, the function may read the counters at different times.
 */
 
 void tc_get_share_info(TDC_element *element, TC_share_info *info)
@@ -515,10 +514,10 @@ void tc_deinit_part(TDC_element *element)
 
 
 /**
-  No thread has pinned an element that has lost its share: free the slots.
+  Free the slots of an element that has no share and that no thread has pinned.
 
-  They cannot go with the share. A thread that looks for a TABLE has only pinned
-  the element, and may be about to lock a slot.
+  The server must not free the slots together with the share. A thread that
+  looks for a TABLE only pins the element, and may be about to lock a slot.
 */
 
 void tc_free_slots(TDC_element *element)

@@ -17,9 +17,10 @@ struct Default_row;
 /**
   A TABLE_SHARE's place in the table definition cache.
 
-  LOCK_table_share and COND_release have the offsets that they have in MariaDB:
-  the engine Mroonga of distributions' packages locks LOCK_table_share. In
-  MariaDB the key, of 386 bytes, is in front of them. Here everything else is.
+  LOCK_table_share and COND_release have the same offsets as in MariaDB, because
+  the Mroonga engine of distributions' packages locks LOCK_table_share. MariaDB
+  has a key of 386 bytes in front of them. This patch set puts all other members
+  there.
 */
 
 struct TDC_element

@@ -437,23 +437,24 @@ private:
     Evict objects while the limit is exceeded. The caller holds order_mutex. This
     unlocks it while it waits for a slot.
 
-    Each add() evicts at most one object, and so does each release_slowly().
-    After the limit was lowered, evict() calls this repeatedly. This is why the
-    count is within the limit when no object is used and no thread is in one of
-    these functions:
+    Each add() and each release_slowly() evicts at most one object. After a
+    statement has lowered the limit, evict() calls this function repeatedly.
 
-    1. Let U be the number of used objects that are not linked, and E the number
-       by which the count exceeds the limit. No step makes E greater than U: see
-       2 and 3.
-    2. An add() that evicts none increases E by 1. If its search ended with
-       MORE, it has increased U by 1 or more. Otherwise U counts all objects.
-    3. U decreases only by release_slowly() or forget(). Either that closes the
-       object or it evicts another one, so E decreases by 1, too; or the search
-       ends as in 2.
-    4. When no object is used, U is 0. So E is 0.
+    So the count is within the limit whenever no object is used and no thread is
+    in one of these functions. To see this, let U be the number of used objects
+    that are not linked, and E the number of objects above the limit. E never
+    becomes greater than U:
 
-    For the parameters see take_victims(). The last victim is the first in the list.
-    The caller is their user now, and closes them.
+    1. An add() that evicts no object raises E by 1. If its search ended with
+       MORE, the search has raised U by at least 1. Otherwise the search has
+       left no object linked, so U is the number of all objects.
+    2. Only release_slowly() and forget() lower U. If they close the object or
+       evict another one, they lower E by 1, too. Otherwise the search of
+       release_slowly() ends as in 1.
+    3. When no object is used, U is 0. So E is 0.
+
+    For the parameters see take_victims(). The last victim is the first in the
+    list. The caller is now the user of all victims, and closes them.
   */
   template <class Limit>
   Found evict_over(const Limit &limit, User *user, uint most, bool all,
@@ -700,18 +701,20 @@ public:
   /**
     Remove all free objects of a share.
 
-    If the share is flushed, none is left: when this has locked a slot, no thread
-    puts another object into it. Otherwise other threads may do that meanwhile.
+    If the share is flushed, no free object is left: once this function has
+    locked a slot, no thread puts an object into it. If the share is not
+    flushed, other threads may put objects into its slots meanwhile.
 
     Another thread may make the slots after this function has looked for them.
     This function does not visit these slots, and need not:
 
-    1. If a thread gives an object another place than the home, it has seen the
-       slots before, and then locks the old slot, or order_mutex (add()).
-    2. This function has held both for the home before it looked for the slots.
-       So that thread locks them later.
-    3. If that thread finds a free object then, the share is not flushed. If it
-       adds an object, its release() sees the mark of a flushed share.
+    1. A thread that gives an object another place than the home has seen the
+       slots. In acquire() it then locks the old slot, at first the home's. In
+       add() it holds order_mutex when it sees the slots.
+    2. This function held both locks before it looked for the slots and found
+       none. So the other thread gets its lock later.
+    3. If acquire() finds a free object then, the share is not flushed. If add()
+       adds an object, its release() sees whether the share is flushed.
 
     @param[out] out  gets the objects. They have no user
   */

@@ -7,8 +7,8 @@
   The table cache's view of the machine: on which CPU a thread runs, and which
   shard each CPU uses.
 
-  table_cache_core.h asks its template parameter A for the CPU, and init() for
-  the shards of the CPUs, so that a test can put its own in their place.
+  The core (table_cache_core.h) gets the CPU from its template parameter A, and
+  the shard of each CPU from the caller of init(). A test can supply its own.
 */
 
 #include "my_global.h"
@@ -114,7 +114,7 @@ struct Table_cache_machine
 
 class Table_cache_clock
 {
-  /** Every release reads this, and one in RESOLUTION writes it. */
+  /** Every release reads this. About one per RESOLUTION of time writes it. */
   std::atomic<ulonglong> recent;
 
 public:

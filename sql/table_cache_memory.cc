@@ -81,9 +81,10 @@ static uint32 bytes_now(TABLE *table)
   Allocate a TABLE for tc_add_table(), with a Table_cache_weight after it.
 
   Most engines allocate with my_malloc(), which counts the bytes of each
-  connection. tc_weigh_new() takes the growth of that count for the bytes of the
-  TABLE that bytes_now() does not look up. my_malloc() counts the bytes that
-  belong to a connection (MY_THREAD_SPECIFIC) elsewhere.
+  connection. This function notes that count. tc_weigh_new() takes the growth of
+  the count, less the TABLE's mem_root, as the constant part of the TABLE's
+  bytes. my_malloc() has another count for memory that belongs to the connection
+  itself (MY_THREAD_SPECIFIC).
 */
 
 TABLE *tc_alloc_table(THD *thd)

@@ -66,11 +66,11 @@ struct TABLE;
 
 struct Table_cache_memory
 {
-  /** Bytes that each kind may take before it must make room for other kinds. */
+  /** A kind may take 1/PART of the limit before it makes room for others. */
   static constexpr uint PART= 4;
   /** A thread frees at most so many times the bytes that it has added. */
   static constexpr uint BUDGET= 4;
-  /** How many definitions a statement skips at most, when it looks for one to free */
+  /** By default, a call of tdc_evict_bytes() skips at most so many shares. */
   static constexpr uint STEPS= 64;
 
   /** The sums. Only threads that open or close something write these. */

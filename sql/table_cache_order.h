@@ -32,15 +32,16 @@
   again while it waits skips the other steps: the caller inserts it with its new
   key.
 
-  In two cases the caller need not insert an object again (is_least()):
+  In two cases the caller can take an object without inserting it again. To find
+  out, it calls is_least():
 
-  1. The object is the last one of the list, and its key is less than those of
-     the others. So it has the least key of all. This is usual, because lists
-     are last in, first out.
-  2. The caller is about to remove n objects for good, and fewer than n others
-     can have lesser keys. These others are the objects that are left in the
-     list, and those that were inserted at lower levels meanwhile, in lists
-     whose digit is not greater.
+  1. The object is the last one in the list, and its key is less than the keys
+     of the objects that the caller has inserted again. So its key is the least
+     of all. This is usual, because lists are last in, first out.
+  2. The caller is about to remove n objects for good, and fewer than n other
+     objects can have lesser keys. These are the objects that are left in the
+     list, and the objects that the caller has inserted at lower levels
+     meanwhile, except those in lists with a greater digit.
 
   The lists have no order within themselves. Objects whose keys are equal leave
   the queue in any order.

@@ -11,10 +11,10 @@
   has 2 KiB on average, and a server may have 100,000 TABLEs open, and a few
   hundred in use.
 
-  So a thread takes a buffer when it gets a TABLE, tc_take_record(), and gives it
-  back when it releases the TABLE, tc_give_record(). Meanwhile record[1] is
-  record[0], as in any TABLE that open_table_from_share() has not been asked for
-  two records.
+  So a thread takes a buffer when it gets a TABLE (tc_take_record()), and gives
+  it back when it releases the TABLE (tc_give_record()). While the TABLE has no
+  such buffer, record[1] is record[0], as in any TABLE for which the caller of
+  open_table_from_share() has asked for one record only.
 
   These TABLEs have a second buffer of their own, as in MariaDB:
 

@@ -213,8 +213,8 @@ struct alignas(CPU_LEVEL1_DCACHE_LINESIZE) Table_cache_share
   /**
     Free the slots of n places.
 
-    @pre The share has no object, and no other thread uses the share, not even
-    in acquire(), which needs no more than that its memory stays.
+    @pre The share has no object, and no other thread uses the share. A thread
+    in acquire() uses the share, too: it may lock a slot that has no object.
   */
   void free_slots(uint n)
   {

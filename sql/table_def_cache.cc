@@ -443,13 +443,14 @@ static size_t tdc_purge_one(uint *steps)
   @param all  true: all of them; false: some of those by which
               table_definition_cache is exceeded
 
-  A statement that has read a definition frees at most two others, and skips at
-  most 32. So if shares are too many because TABLEs kept them in use when an
-  administrator lowered table_definition_cache (tdc_trim()), no single statement
-  pays for that. The cache is within the limit after a number of such statements.
+  A statement that has read a definition frees at most two other shares, and
+  skips at most 32. When an administrator lowers table_definition_cache,
+  tdc_trim() cannot free the shares that TABLEs keep in use at that time. Later
+  statements free shares, at most two at a time, until the cache is within the
+  limit. So no single statement pays for all of them.
 
-  The function also frees some shares if shares have more than their part of
-  table_cache_memory: a statement that opens only views makes room nowhere else.
+  If shares take more than their part of table_cache_memory, the function frees
+  some more: a statement that opens only views makes room nowhere else.
 */
 
 void tdc_purge(bool all)
@@ -502,11 +503,12 @@ size_t tdc_evict_bytes(size_t bytes, uint steps)
 
 /**
   A statement has set @@table_definition_cache: free unused shares until the
-  cache is within the new limit, or none is left that can go. KILL ends this
-  early: the rest goes as tdc_purge() says.
+  cache is within the new limit, or no share is left to free. If a user kills
+  the statement, tdc_purge() frees the rest later.
 
-  Statements have used most of the shares again, so this skips each of them
-  once. Shares of open TABLEs stay. They go when the last TABLE is closed.
+  Statements have used most shares again, so the function skips each of them
+  once. It leaves the shares of open TABLEs. A thread that closes the last TABLE
+  of a share frees a share if the limit is exceeded.
 */
 
 void tdc_trim(THD *thd)

@@ -221,9 +221,9 @@ void reserve_share_root(TABLE_SHARE *share, const uchar *frm,
 
 
 /**
-  Bytes that the handler object of an engine takes of its TABLE's root, by the
-  number of the engine, times 2; the lowest bit is set if handler::ref holds the
-  primary key. 0: not known yet. Any thread reads and writes these.
+  For each engine, by its slot number: twice the number of bytes that its
+  handler object takes from the TABLE's root, plus 1 if handler::ref holds the
+  primary key. 0: not known yet. Any thread may read and write these.
 */
 static std::atomic<uint32> handler_sizes[MAX_HA];
 
@@ -254,12 +254,13 @@ static size_t used_bytes(const MEM_ROOT *root)
 /**
   Reserve memory for the objects that open_table_from_share() makes.
 
-  open_table_from_share() calls this before it creates anything in the root. If the
-  size of the engine's handler object is not known, this reserves nothing, and
-  open_table_from_share() calls it again when the handler exists, but is not open.
-  Then it notes the size for the next TABLE. It never does so for partitioned tables
-  and sequences, which have several handlers. If the TABLE gets no handler, there is
-  only the second call.
+  open_table_from_share() calls this before it creates anything in the root. If
+  the function does not know the size of the engine's handler object, it
+  reserves nothing. Then open_table_from_share() calls it again when it has
+  created the handler, but not opened it yet. This second call also notes the
+  size for the next TABLE, except for partitioned tables and sequences, which
+  have several handlers. For a TABLE without a handler, open_table_from_share()
+  makes only the second call.
 
   @param table           the TABLE
   @param alias_length    length of its alias

@@ -287,7 +287,7 @@ static inline const char *dump_parse(char *text, size_t length,
     entry->idle_seconds= reader.number(" ");
     const ulonglong open= reader.number(" ");
     entry->tables= (uint) MY_MIN(open, 1000000ULL);
-    /* The decoded names are shorter than the part of the line before them. */
+    /* Decode the names in place: 'to' never passes the text already read. */
     entry->key= to;
     reader.name(&to, ' ');
     reader.name(&to, '\n');

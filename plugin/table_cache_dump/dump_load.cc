@@ -17,8 +17,8 @@
      thread has released it.
   3. A thread that loads evicts nothing: it ends when the caches are full, or
      nearly as large as table_cache_memory.
-  4. If statements began while the thread opened a table, it pauses for as long
-     as that took. So it works at most half of the time.
+  4. If statements began while the thread opened a table, it pauses as long as
+     that took, at most MAX_PAUSE. So slow opens take over half of its time.
   5. The thread does not repair a crashed table, which may take long. It leaves
      that to the users of the table.
   6. In the LRU order, a loaded table is older than all tables that a user has

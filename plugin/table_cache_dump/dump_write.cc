@@ -104,12 +104,12 @@ static const handlerton *engine_of(const TABLE_SHARE *share)
 
 
 /**
-  Does it matter which thread opens this table first?
+  Must a user's thread be the first to open this table?
 
-  1. MEMORY. The thread that opens the table first after a restart takes its own
-     max_heap_table_size as the limit of the table.
-  2. MERGE. The thread also opens the tables below, for which the load has
-     reserved no places. The dump has the open ones of these by themselves.
+  1. MEMORY: yes. The thread that opens the table first after a restart makes
+     its own max_heap_table_size the limit of the table.
+  2. MERGE: yes. The thread also opens the child tables, for which the load has
+     reserved no places. The dump lists each open child table separately.
 */
 
 static bool must_user_open(const TABLE_SHARE *share)

@@ -20,11 +20,11 @@ static my_bool is_symlink(const char *name, const char *extension)
 
 
 /**
-  Can one sync make it durable that both files of a table are deleted?
+  Does one sync of the directory make the deletion of both files durable?
 
   @param name   of the table
   @param flags  of the deletion of its files
-  @return no, if no sync is wanted, or a symbolic link leads to another directory
+  @return FALSE if they lack MY_SYNC_DIR, or one of the files is a symbolic link
 */
 
 my_bool _ma_syncs_once(const char *name, myf flags)

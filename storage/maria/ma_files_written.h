@@ -9,8 +9,8 @@
   Must a thread that closes a transactional table sync its files?
 
   A checkpoint does not know a closed table, so all writes to its files must be
-  on disk by then. No thread has written to the files if, since they were
-  opened,
+  on disk first. The answer is always TRUE during recovery. Otherwise no thread
+  has written to the files if, since they were opened,
 
   1. no thread has logged a change of the table: the first log record gives the
      share an id;
@@ -20,8 +20,8 @@
   A thread that had the table open earlier synced its own writes when it closed
   the table.
 
-  The answer stays TRUE after the share has lost its id, because the thread
-  closes the index file after the data file.
+  The function remembers the answer TRUE. The closing thread asks again for the
+  index file, after the data file, when the share may have lost its id.
 */
 
 static inline my_bool _ma_files_need_sync(MARIA_SHARE *share)

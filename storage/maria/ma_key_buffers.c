@@ -141,8 +141,9 @@ void _ma_give_key_buffers(MARIA_HA *info)
 
 
 /**
-  From now on the handle has its pages only while a thread has it locked: the
-  caller is the server, which does not use the handle without a lock.
+  From now on the handle has its pages only while a thread uses it, see above.
+  This changes nothing if the handle is locked, for a temporary table, or for a
+  repair.
 
   @param open_flags  the flags with which the caller has opened the handle
 */

@@ -155,10 +155,10 @@ void _ma_list_instance(MARIA_HA *info)
   late in the log. A checkpoint that finds the share pins it, then waits for
   close_lock.
 
-  share->reopen does not change while the caller owns the name. Nor does
-  share->open_list, which only the owner of the name reads. So the function
-  removes the last instance from share->open_list without THR_LOCK_maria; it
-  does not change maria_open_list then.
+  While the caller owns the name, share->reopen does not change, and no other
+  thread reads share->open_list. So the function removes any instance from
+  share->open_list without THR_LOCK_maria. It takes that mutex only to remove an
+  instance that is not the last from maria_open_list.
 */
 
 void _ma_unlist_instance(MARIA_HA *info)

@@ -6,20 +6,21 @@
 /* Close a share without the transaction manager's lock */
 
 /**
-  When a thread closes a share, free the history of its table's states if it has
-  only one state, which all transactions can see, and no transaction uses the
-  table
+  Free the history of a table's states when a thread closes its share, if
 
-  @return TRUE if there is no history (any more)
+  1. the history has only one state, and all transactions can see that;
+  2. no transaction uses the table.
+
+  @return TRUE if the share has no history now
 
   In general, a thread needs the transaction manager's lock to find out which
   states a transaction can see, and all transactions compete for that lock. This
   function does not need it:
 
   1. A state with trid 0 is older than all running transactions.
-  2. A transaction that in_trans does not count does not read the history, and
-     no new one starts to use it: the caller owns the name and closes the last
-     instance.
+  2. Only transactions that in_trans counts read the history. No transaction
+     starts to use the table, because the caller owns the name and closes the
+     last instance.
   3. A checkpoint waits for close_lock, which the caller holds.
 
   maria_close() would free the same history later anyway.

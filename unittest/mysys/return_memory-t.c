@@ -72,8 +72,8 @@ static ulong wait_until_back(ulong before)
 
 
 /**
-  Wait until a statement has returned a slice when my_return_slice() ends. Never
-  ends if it does not do so. (Once it may leave that to a trimmer that has not
+  Repeat until my_return_slice() returns a slice before it ends. This loops
+  forever if it never does so. (It may leave one slice to a trimmer that has not
   ended yet.)
 */
 

@@ -189,8 +189,9 @@ private:
       m_refused++;
       m_filling= false;
       /*
-        A class is 1/64 wide. So a refusal is right if nothing free is longer
-        than wanted by more than that; the walk is for small areas only.
+        A class spans at most 1/64 of its size, but this check allows 1/32: a
+        refusal is right if no free run is that much longer than len. It walks
+        small areas only.
       */
       return m_used.size() > 1000 || longest_free() < len + len / 32 + 16;
     }

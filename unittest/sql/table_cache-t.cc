@@ -1380,7 +1380,7 @@ struct Model
     free[known->share * places + known->place].remove(known);
   }
 
-  /* Unlink what goes otherwise than to a thread in its own place. */
+  /* As unlink(), and clear the hint: not for a hit in a thread's own place. */
   void unlink_and_clear(Known *known)
   {
     unlink(known);
