@@ -59,14 +59,14 @@ auxiliary tables of a FULLTEXT INDEX.
 
 The end of a run
 ----------------
-A run ends if
+When half of RUN_US has passed, the first turn ends, and the second one begins.  A run
+ends if
 
 1. its last turn has visited the tables that were in the list when the turn began (or
    half of them, if the caller says so);
 2. table_LRU is not longer than table_definition_cache.  This is the present length,
    so it includes tables that other threads load meanwhile;
-3. RUN_US have passed, or half of that at the end of the first turn: the master task
-   must write the log every second;
+3. RUN_US has passed: the master task must write the log every second;
 4. the server shuts down.
 
 The next run evicts the rest.

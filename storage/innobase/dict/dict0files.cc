@@ -4,16 +4,17 @@
 @file dict/dict0files.cc
 Make the files of many tables known to fil_system, without dict_sys.latch.
 
-The load of the buffer pool after a start knows pages by tablespace identifier, and needs
-the tablespaces of tables that nobody has used yet. With encryption, InnoDB opens the files
-of all tables before the first connection. MariaDB walks along all rows of SYS_TABLES for
-that, and opens file after file, with dict_sys.latch held exclusively all the time: no
-statement opens an InnoDB table meanwhile.
+After a start, the thread that loads the buffer pool knows pages by tablespace identifier,
+and needs the tablespaces of tables that nobody has used yet. With encryption, InnoDB
+opens the files of all tables before the first connection. In both cases MariaDB walks
+along all rows of SYS_TABLES and opens file after file. It holds dict_sys.latch
+exclusively all the time, so no statement opens an InnoDB table meanwhile.
 
 Here a few threads (innodb_read_io_threads, 8 at most) take slices of SYS_TABLES. While
-there are connections, one thread begins, and a thread that had to wait for most of the
-files of its slice starts another one. So the threads wait for a slow disk together, and if
-the files are in memory, they leave the CPUs to the statements. For its slice a thread
+there are connections, one thread begins. If a thread had to wait for most of the files of
+its slice, it starts another one. So several threads wait for a slow disk together. If the
+files are in memory, one thread does the work and leaves the other CPUs to the statements.
+For its slice a thread
 
  1. keeps DDL out, and reads the rows (dict_rows_t::read_tables());
  2. holds no latch, opens the files that fil_system does not know, and reads their first

@@ -76,26 +76,26 @@ holds dict_sys.latch by lock_cache() may add tables to the cache and remove them
 tablespaces. So a thread that loads or evicts tables does not stop threads that read rows.
 Threads that read rows stop only DDL.
 
-Step 5 reads without a latch only the type of one page, which lives as long as the
-.ibd file. Between 5 and 7 another thread may load T, write to it, and evict it. Only
-two parts of a definition can change then:
+In step 5 the thread holds neither of the two latches. It reads only the type of the root
+page, which exists as long as the .ibd file. Between 5 and 7 another thread may load T,
+write to it, and evict it. Only two parts of a definition can change then:
 
- 1. The metadata of instant ALTER TABLE: it is forgotten when the table becomes empty.
+ 1. The metadata of instant ALTER TABLE: InnoDB forgets it when the table becomes empty.
  2. In 11.8, the greatest DB_ROW_ID of a table without PRIMARY KEY, which is on the
     table's last page.
 
-That is why step 7 reads both. Step 7 also reads a root page in the system tablespace,
-because DDL may have freed it.
+So step 7 reads both. If T is in the system tablespace, step 7 also reads its root page,
+because DDL may have freed that page.
 
-If changes() is another number in 6, the thread frees the definitions that it built,
-whatever the change was. A number for each table would save little: to build a
-definition again, the thread reads rows that are in the buffer pool by then, and opens
-no file. While another connection repeated CREATE and DROP TABLE (991 of each), 6 of
-2,006 loads built the definition again, in 0.1 ms together, and none loaded it under
+If changes() is another number in step 6, the thread frees the definitions that it built,
+whatever the change was. A separate number for each table would save little: to build a
+definition again, the thread reads rows that are in the buffer pool by then, and opens no
+file. In a test, another connection repeated CREATE and DROP TABLE (991 of each). Of
+2,006 loads, 6 built the definition again, in 0.1 ms together, and none loaded it under
 the latch.
 
-The thread creates the fil_space_t in 4 for the file that it opened in 3. This is right
-after a change, too, because no thread can have put another file in its place:
+In step 4 the thread creates the fil_space_t for the file that it opened in step 3. This
+is right even after a change, because no thread can have replaced the file:
 
  1. DDL that replaces or renames the file opens the tablespace first, and the
     tablespace stays in fil_system until the file is deleted.
@@ -113,9 +113,10 @@ After 1: another thread in dict_preload_t::enter() sees that T is being loaded. 
 saves work and I/O. Correctness does not depend on it: threads that hold dict_sys.latch
 exclusively load T without looking at the slots.
 
-After 4: a fil_space_t, created while SYS_TABLES had a row for it. T is not in the
-cache, but its tablespace is in fil_system. The same remains when T is evicted, so
-DROP TABLE, RENAME, TRUNCATE, DISCARD TABLESPACE, and shutdown know this state.
+After 4: another thread finds a fil_space_t that was created while SYS_TABLES had a row
+for it. T is not in the cache, but its tablespace is in fil_system. InnoDB leaves the
+same state when it evicts T, so DROP TABLE, RENAME, TRUNCATE, DISCARD TABLESPACE, and
+shutdown can handle it.
 
  1. A thread that loads the parent table of T may load T too, without having prepared
     it. It holds dict_sys.latch by lock_cache(), and may be in fil_ibd_open() for the
@@ -144,21 +145,22 @@ under the latch, and returns MariaDB's error. Messages of the functions for rows
 pages may be in the error log twice. A fil_space_t that the thread has created stays; it
 frees the rest.
 
-A failure is not handed to the threads that wait for the name. Each finds out for
-itself, and reports it, as in MariaDB:
+The thread does not pass a failure on to the threads that wait for the name. Each of
+these finds out for itself, and reports it, as in MariaDB:
 
  1. The file is missing or bad: dict_load_table_one() adds the table to the cache as
-    unreadable, so the waiters find it there, and read nothing.
- 2. SYS_TABLES has no such row: a waiter looks it up, and opens no file.
+    unreadable, so the waiters find it there and read nothing.
+ 2. SYS_TABLES has no such row: a waiter looks for it, and opens no file.
  3. Other rows or pages are bad: the waiters load the table one after the other, as
     they do in MariaDB under the latch.
 
 A thread does not prepare
 
- 1. tables with a FULLTEXT INDEX: it opens their file in advance, but loads their
-    definition under the latch;
- 2. tables whose tablespace is discarded;
- 3. any table while the server starts, or if fil_ibd_file::may_open() says no.
+ 1. a table with a FULLTEXT INDEX or FTS_DOC_ID: it opens the file in advance, but loads
+    the definition under the latch;
+ 2. a table whose tablespace is discarded, or whose name begins with #sql;
+ 3. any table if the load ignores errors other than DICT_ERR_IGNORE_FK_NOKEY, while the
+    server starts, or if fil_ibd_file::may_open() returns false.
 
 Order of locks
 ==============

@@ -145,7 +145,8 @@ dict_string column(const rec_t *rec, ulint n)
     ? dict_string() : dict_string(reinterpret_cast<const char*>(field), len);
 }
 
-/** dict_load_table_low() reports invalid flags, and so does dict_load_table_one() later.
+/** Check the flags first: dict_load_table_low() would report invalid ones, and later
+dict_load_table_one() reports them.
 @param rec  record of SYS_TABLES
 @return whether there is nothing to report */
 bool are_flags_usual(const rec_t *rec)
@@ -331,8 +332,8 @@ dict_table_t *dict_rows_t::read_table(const dict_string &name,
     if (rec_get_field_start_offs(rec, 1) == name.size() &&
         !memcmp(name.data(), rec, name.size()) && are_flags_usual(rec) &&
         !dict_load_table_low(&mtr, false, rec, &table) && table)
-      /* Whether this is a version of the table that the newest row describes: then
-      an uncommitted instant ALTER TABLE is to be detected. */
+      /* The definition is that of the committed row. If the newest row has the same table
+      identifier, the caller must detect an uncommitted instant ALTER TABLE. */
       *uncommitted= table->id == mach_read_from_8
         (rec + rec_get_field_start_offs(rec, DICT_FLD__SYS_TABLES__ID));
   }

@@ -478,10 +478,10 @@ std::vector<uint64_t> all_statistics(const dict_table_t *table, dberr_t err)
 }
 #endif
 
-/** Give a table that is not known to have statistics the ones of an empty table.
-A statistic without a row must be neither a former value nor undefined.  And while
-this thread waits for DDL on the statistics tables, other threads can open the table
-without waiting, as with SQL.
+/** If a table has no statistics yet, give it those of an empty table, for two reasons:
+1. If a statistic has no row, its value must be neither a former one nor undefined.
+2. While this thread waits for DDL on the statistics tables, other threads can open the
+table without waiting, as with SQL.
 @return whether the table has statistics: another thread has read or computed them */
 bool begin_reading(dict_table_t *table)
 {

@@ -127,8 +127,10 @@ public:
   stats_writer(const stats_writer&)= delete;
   stats_writer &operator=(const stats_writer&)= delete;
 
-  /** @return whether the table has the primary key that MariaDB gives it and no
-  other, no other columns, not even dropped ones, and nobody rebuilds it
+  /** @return whether all of these are true:
+  1. The table has the primary key that MariaDB gives it, and no other index.
+  2. It has no other columns, not even dropped ones.
+  3. No thread is rebuilding it.
   @param names  the columns, those of the key first
   @param n      their number
   @param n_key  number of columns of the key */

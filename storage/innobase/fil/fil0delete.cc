@@ -51,37 +51,44 @@ in the log with the commit.  There are three cases:
 
    Within a statement that drops several tables, the .frm file may be gone by then.  But
    the statement has put the table into the DDL log before it dropped it, so recovery of
-   the DDL log drops the table again.  In five cases that would fail, so the thread waits
-   until the commit is durable:
+   the DDL log drops the table again.  That would fail in five cases.  So the thread waits
+   until the commit is durable in these cases (and if the table has a FULLTEXT INDEX or a
+   column FTS_DOC_ID):
 
-   a. A FOREIGN KEY refers to the table, or another thread has removed such a key, and its
-      commit is not durable: recovery would find the key, and not drop the table.
-   b. The table is a partition, or (11.8) has the graph of a VECTOR INDEX: to find it,
+   a. A FOREIGN KEY refers to the table.  Or another thread has removed such a key, but
+      its commit is not durable: recovery would find the key, and not drop the table.
+   b. The table is a partition, or (11.8) has the graph of a VECTOR INDEX.  To find it,
       recovery would need the .frm file of the table that it belongs to.
    c. CREATE OR REPLACE TABLE notes in the DDL log that the table is gone.
-   d. The table is the first one of the statement.  With innodb_flush_log_at_trx_commit=0
-      or 2, an earlier commit of changes to any of its tables may not be durable.  Recovery
-      would roll these changes back, and until then it could not lock the table.  All such
-      commits come before the first commit of the statement, which has locked the tables.
-   e. Another engine has its data in the table (Mroonga's wrapper), and the DDL log names
-      that engine: without the .frm file it does not know that there is a table of InnoDB.
+   d. The table is the first one of the statement.  With
+      innodb_flush_log_at_trx_commit=0 or 2, an earlier commit of changes to one of the
+      statement's tables may not be durable.  Recovery would roll these changes back, and
+      it could not lock the table until then.  All such commits come before the first
+      commit of the statement, because the statement has locked its tables.
+   e. Another engine (Mroonga's wrapper) has its data in the table, and the DDL log names
+      that engine.  Without the .frm file, it does not know that InnoDB has a table.
 
-2. The commit is durable and the file exists: the server was killed before 5.  No table
-   refers to the file.  Recovery does not need FILE_DELETE, which may be before the latest
-   checkpoint.  If a thread changed a page after FILE_DELETE, and the checkpoint has passed
-   FILE_DELETE, then the log has a FILE_MODIFY record and the file exists, so recovery
-   applies the records, which does no harm.  When the server has started,
-   dict_open_dropped() opens the files of the delete-marked rows in SYS_TABLES, and purge
-   deletes the files in fil_delete_tablespace() as soon as it reaches the history of this
-   transaction.  The rows still exist, because purge removes them only after the file was
-   deleted: see below.
+2. The commit is durable and the file exists: the server was killed before step 5.
 
-3. The commit is durable and the file does not exist.  Either FILE_DELETE is after the
-   latest checkpoint, so recovery ignores the tablespace's other records.  Or the log has no
-   record of the tablespace after the checkpoint, because 4 has written FILE_DELETE after
-   the last change.  (A mini-transaction that releases its reference before it commits
-   could still write a record later, as in MariaDB.)  Purge finds no tablespace, and removes
-   the rows.
+   a. No table refers to the file.  Recovery does not need FILE_DELETE, which may be
+      before the latest checkpoint.
+   b. A thread may have changed a page after FILE_DELETE, and the checkpoint may have
+      passed FILE_DELETE.  Then the log has a FILE_MODIFY record and the file exists, so
+      recovery applies the records of the page.  This does no harm.
+   c. When the server has started, dict_open_dropped() opens the files of the
+      delete-marked rows in SYS_TABLES.  Purge deletes these files in
+      fil_delete_tablespace() as soon as it reaches the history of this transaction.  The
+      rows still exist, because purge removes them only after it has deleted the file:
+      see below.
+
+3. The commit is durable and the file does not exist.  Purge finds no tablespace, and
+   removes the rows.  Recovery does not need the file, for one of two reasons:
+
+   a. FILE_DELETE is after the latest checkpoint.  So recovery ignores the other records
+      of the tablespace.
+   b. The log has no record of the tablespace after the checkpoint, because step 4 has
+      written FILE_DELETE after the last change.  (A mini-transaction that releases its
+      reference before it commits could still write a record later, as in MariaDB.)
 
 Purge
 =====
@@ -99,14 +106,14 @@ So purge calls before_purge() before it removes a row of either table, while it 
 latch.  before_purge() deletes the file.  If run() is doing so already, it waits for
 run().  This cannot deadlock:
 
-1. run() never waits for purge: step 3 waits for references, and a thread has one only
+1. run() never waits for purge.  Step 3 waits for references, and a thread has one only
    for one access to a page, or one I/O.
-2. A statement that has files left to delete may wait for purge, but then purge does not
-   wait for the statement: it deletes these files itself.
+2. A statement that still has files to delete may wait for purge.  Then purge does not
+   wait for the statement, because it deletes these files itself.
 
-Another thread cannot create a table of the same name meanwhile: the DDL operation has not
-released its metadata lock, and a file that belongs to a FULLTEXT INDEX, or to a table that is
-being rebuilt, has the identifier of the table in its name.
+Meanwhile no other thread can create a table of the same name, because the DDL operation
+still holds its metadata lock.  If a file belongs to a FULLTEXT INDEX, or to a table that
+is being rebuilt, its name contains the table identifier.
 
 Order of locks
 ==============

@@ -5,11 +5,11 @@
 The file of a table, before fil_system knows of it.
 
 fil_ibd_open() looks for the file, opens it to validate it, closes it, and creates a
-tablespace whose file the first I/O opens again, while it holds fil_system.mutex.
+tablespace. The first I/O opens the file again, while its thread holds fil_system.mutex.
 fil_ibd_file::open() is for the usual case: the file is where the dictionary says, and
-nothing is wrong with it. It opens the file as the first I/O would, and reads and
-validates the first page once. If anything is unusual, it returns false, and prints
-nothing: then fil_ibd_open() examines the file, decides, and reports.
+nothing is wrong with it. open() opens the file as the first I/O would, reads the first
+page once, and validates it. If anything is unusual, open() returns false and prints
+nothing. Then fil_ibd_open() examines the file, decides, and reports.
 
 Both create the tablespace by fil_ibd_file::create_space(). This file and
 fil_node_t::read_page0() validate the first page by the same fil_page0_t::read().
@@ -268,10 +268,10 @@ fil_space_t *fil_ibd_file::create_space(uint32_t id, uint32_t expected,
     read the table's row again */
     ut_ad(!is_open || dict_rows_t::may_read());
     IF_WIN(, ut_ad(!is_open || is_file_at(path, handle)));
-    /* The start opens the files of all tables if InnoDB has a key for encryption. It
-    keeps at most half of innodb_open_files open. innodb_open_files may be as large as
-    the limit of descriptors, and the start neither waits for a descriptor nor closes
-    another file to get one: fil_system would not know the next table. */
+    /* If InnoDB has a key for encryption, startup opens the files of all tables. Let it
+    keep at most half of innodb_open_files open, because innodb_open_files may be as
+    large as the limit of descriptors. Startup neither waits for a descriptor nor closes
+    another file to get one. Without one, fil_system would not know the next table. */
     const auto is_full= []()
     {
       return fil_system.n_open + 1 >=

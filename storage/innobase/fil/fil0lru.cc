@@ -5,32 +5,33 @@
 innodb_open_files: which files stay open
 
 If innodb_open_files files are open, a thread that opens another file first closes
-one.  MariaDB closes the one that was opened first.  If all files that are not in use
-have been written, it sleeps 20 ms and syncs all written files, twice.  Here
+one.  MariaDB closes the file that was opened first.  If each open file is in use or
+needs a sync, MariaDB sleeps 20 ms and syncs all files that need it, at most twice.  Here
 
-1. The thread chooses a file that has not been used for a while: a clock (fil0clock.h)
-   has a count for each file, which I/O changes without a mutex.
+1. The thread chooses a file that no thread has used for a while: a clock (fil0clock.h)
+   has a count for each file, and I/O changes that count without a mutex.
 2. The thread first closes a file that needs no sync.  When few of these are left, a
    task syncs cold files ahead of need.
-3. If all files that are not in use have been written, the thread syncs one of them.
-4. If all files are in use, the thread polls for as long as MariaDB sleeps, and then
+3. If each file that is not in use needs a sync, the thread syncs one of them.
+4. If all files are in use, the thread polls for as long as MariaDB sleeps.  Then it
    opens its file beyond the limit, like MariaDB.
-5. A page that waits in the doublewrite batch keeps its file open, and a batch has room
-   for 128 pages of as many files: with innodb_open_files=100 no thread could close a
-   file.  So a thread writes the batch before its pages may keep open more than a quarter
-   of innodb_open_files.
+5. A page in the doublewrite batch keeps its file open, and the batch has room for 128
+   pages, each of which may be of another file.  With innodb_open_files=100, such a batch
+   could keep every file open.  So a thread writes the batch before its pages may keep
+   open more than a quarter of innodb_open_files.
 
 Which file may be closed
 ------------------------
-This depends on fil_space_t::n_pending.  Its PENDING bits are the number of references
-(for I/O, extending, encryption, DDL; a thread that drops the tablespace sets STOPPING
-first).  While CLOSING is set, a thread must acquire fil_system.mutex to get a reference.
+fil_space_t::n_pending decides this.  Its PENDING bits count the references: a thread
+holds one for I/O, extending, encryption or DDL.  (A thread that drops the tablespace sets
+STOPPING first.)  While CLOSING is set, a thread must acquire fil_system.mutex to get a
+reference.
 
-1. With fil_system.mutex held, judge() sets CLOSING if no thread has a reference and
-   the file needs no sync.
-2. close() removes the handle and releases the mutex.  Until then no thread can get a
-   reference, and from then on all other threads see a closed file.
-3. close() calls close(2) after it has released the mutex.
+1. judge() holds fil_system.mutex, and sets CLOSING if no thread has a reference and the
+   file needs no sync.
+2. close() removes the handle from the node, and releases the mutex.  Before that, no
+   thread can get a reference.  After that, all other threads see a closed file.
+3. close() then calls close(2), without the mutex.
 
 How a file is synced for closing
 --------------------------------
@@ -50,14 +51,14 @@ thread that writes meanwhile sets it again.
 
 Three cases need more care:
 
-1. Recovery.  prepare_acquired() leaves CLOSING set for a file that is deferred, or whose
-   recv_size changes while a thread extends it.  The code that resets recv_size clears
-   CLOSING, too.  So sync() does not call a file clean that is deferred, or that has a
-   recv_size before or after the sync.
-2. fil_space_free() may detach a tablespace without STOPPING.  Then it waits for the
-   reference, has already decremented n_open, and has removed the file from the ring.
-3. fil_flush_file_spaces() gets a reference with the mutex held and leaves CLOSING set.
-   It only syncs, and it keeps its reference until it has ended.
+1. Recovery.  prepare_acquired() leaves CLOSING set if the file is deferred, or if
+   recv_size changes while a thread extends the file.  (The code that resets recv_size
+   clears CLOSING, too.)  So sync() does not call a file clean if it is deferred, or has
+   a recv_size before or after the sync.
+2. fil_space_free() may detach a tablespace without STOPPING.  It decrements n_open and
+   removes the file from the ring.  Then it waits until sync() releases the reference.
+3. fil_flush_file_spaces() gets a reference with the mutex held, and leaves CLOSING set.
+   It only syncs, and it keeps its reference until the sync has ended.
 
 States between these steps
 --------------------------
@@ -68,9 +69,10 @@ Another thread can see
 3. a file that is in unflushed_spaces, and that two threads sync at once.
 
 Each of these can happen in MariaDB, too.  (On 11.8, SET GLOBAL
-innodb_data_file_write_through or innodb_data_file_buffering skips a file with CLOSING.
-In MariaDB a thread leaves CLOSING set in each file that it examines in order to close
-one.  Here only a file that a thread is syncing has it.)
+innodb_data_file_write_through or innodb_data_file_buffering does not reopen a file that
+has CLOSING set.  A MariaDB thread that looks for a file to close leaves CLOSING set in
+each file that it examines.  Here an open file has CLOSING set only while a thread syncs
+it.)
 
 How long a thread waits
 -----------------------
@@ -88,9 +90,9 @@ can use the file now:
 1. If a statement has to read a page, InnoDB ends the server, as in MariaDB.
 2. Recovery ends the server.  An administrator can start it again with more
    descriptors.
-3. A thread that writes pages keeps the page (fil_space_t::must_keep()), unless the
-   tablespace is gone, or the last attempt to open its file has failed for another
-   reason and no attempt has succeeded since.
+3. A thread that writes pages keeps the dirty page (fil_space_t::must_keep()), except in
+   two cases: the tablespace is gone, or the last attempt to open its file failed for
+   another reason.
 
 Order of mutexes
 ----------------
@@ -280,8 +282,9 @@ inline ulint fil_lru_t::reserve() noexcept
   return std::min<ulint>(srv_max_n_open_files / 8 + 1, 64);
 }
 
-/** @return whether the limit is near and too few files are clean (need no sync), or the
-limit is exceeded: then the clean ones may all be undo tablespaces, which stay open
+/** @return whether to sync files ahead, for one of two reasons:
+1. The limit is near, and too few files are clean (need no sync).
+2. The limit is exceeded.  All clean files may be undo tablespaces, which stay open.
 @param clean  wanted number of clean files */
 inline bool fil_lru_t::is_sync_due(ulint clean) const noexcept
 {

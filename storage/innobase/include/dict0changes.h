@@ -16,10 +16,10 @@ than a tenth of it changes would keep its old statistics for ever.
 The number of rows is not kept: the stored one is at most a tenth off, and a user may
 have written another one there.
 
-Tables whose identifiers have the same remainder share a cell; the one that was evicted
-last has it.  So two of N tables meet only if their identifiers differ by a multiple of
-CELLS.  A count that is wrong does little harm: InnoDB calculates the statistics of that
-table earlier or later than it would. */
+Tables whose identifiers are equal modulo CELLS share a cell.  The cell has the count of
+the table that InnoDB evicted last, and the counts of the others are lost.  A count that
+is lost or wrong does little harm: InnoDB calculates the statistics of that table earlier
+or later than it would. */
 
 #pragma once
 

@@ -50,12 +50,12 @@ class dict_files_t
   void join() noexcept;
 
 public:
-  /** Open the files of tables, and create their tablespaces. Returns when all are open, or
-  the server shuts down.
-  @param spaces     tablespaces that are wanted; nullptr at the start of the server: all,
-                    if must_open or if encryption needs them
+  /** Open the files of tables, and create their tablespaces. Return when all are open, or
+  when the server shuts down.
+  @param spaces     wanted tablespaces; nullptr when the server starts: this opens all
+                    of them, if must_open or if encryption needs them
   @param must_open  whether the caller needs all files
-  @return whether all wanted files are open; false: the caller opens them as MariaDB does */
+  @return whether the work is done; if not, the caller opens the files as MariaDB does */
   static bool open_all(const std::set<uint32_t> *spaces, bool must_open)
     noexcept;
 };

@@ -43,10 +43,10 @@ Debug builds check
    of the latch may wait. */
 class dict_rows_t
 {
-  /** Threads that read rows hold it in shared mode, hold no dict_sys.latch then, and
-  ask for none. Threads in dict_sys.lock() acquire it before dict_sys.latch. So a thread
-  that waits here, until pages with rows have come from a slow disk, stops nobody
-  but those that load tables. */
+  /** A thread that reads rows holds this latch in shared mode. Meanwhile it neither holds
+  dict_sys.latch nor waits for it. dict_sys.lock() acquires this latch before
+  dict_sys.latch. So while dict_sys.lock() waits for threads that read rows from a slow
+  disk, it blocks only threads that load tables. */
   static srw_lock_low latch;
   /** how often dict_sys.unlock() was called; modified while holding latch and
   dict_sys.latch exclusively, read while holding either */
@@ -173,12 +173,13 @@ public:
       a.flags2 == b.flags2;
   }
 
-  /** Find a column by its name, letter for letter. (For each field of an index,
-  MariaDB compares the names of all columns, ignoring case. To get at a column's name
-  it walks along all names before it.)
+  /** Find a column by its exact name. (For each field of an index, MariaDB compares the
+  names of all columns, ignoring case. To reach the name of a column, it walks along all
+  names before it.)
   @param table  definition
   @param name   name of a column that is not virtual
-  @return the number of the column, or 0: the caller begins there, and decides */
+  @return the number of the column, or 0 if there is none; from this column on, the
+  caller compares names as MariaDB does */
   static ulint find_name(const dict_table_t &table, const char *name) noexcept
   {
     const char *s= table.col_names;

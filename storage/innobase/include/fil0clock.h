@@ -22,15 +22,15 @@ I/O makes it hot, 0.87 with two or three, and 0.73 if the thread closes the olde
 
 A new file joins the ring behind the hand, so the hand comes to it last.
 
-The owner's mutex protects the ring and the hand.  It does not protect the count: a thread
-changes the count by a plain store, and only while it is below HOT.  So I/O to a hot file
-writes no shared memory.  If two threads store at once, or a thread that moves the hand
-stores between them, one I/O is not counted.  Nothing depends on that.
+The owner's mutex protects the ring and the hand, but not the counts.  I/O changes a count
+by a plain store, and only while the count is below HOT.  So I/O to a hot file writes no
+shared memory.  Two threads may store at once, or the thread that moves the hand may store
+between them: then one I/O is not counted.  Nothing depends on that.
 
-A thread that wants to know whether there is I/O during some time sets the count to
-UNUSED; any I/O changes that.  If no thread uses the file at the beginning and at the end
-of that time, the answer is certain: a user counts its I/O before it releases its
-reference.
+A thread can find out whether there is I/O during some time: it sets the count to UNUSED
+at the beginning, and any I/O changes that.  The answer is certain if no thread uses the
+file at the beginning and at the end of that time, because a user counts its I/O before
+it releases its reference.
 
 The clock does not depend on the server; unittest/innodb_clock-t.cc tests it alone.
 *******************************************************/

@@ -12,10 +12,11 @@ fil/fil0delete.cc describes how.
 #include "fil0fil.h"
 #include <vector>
 
-/** The files that remain to be deleted after a thread has dropped tables.
-While an object exists, trx_t::commit() in the thread that created it adds the tablespaces
-that it drops, and run() deletes the files. The object of a DDL operation is on its stack. The
-object of a statement that drops several tables takes over the tables of the operations. */
+/** The files that a thread still has to delete after it has dropped tables.
+While an object exists, trx_t::commit() in the thread that created the object adds the
+tablespaces that it drops, and run() deletes their files. A DDL operation has its object
+on the stack. A statement that drops several tables has an object, too, which takes over
+the tables of the operations. */
 class fil_deletion_t
 {
   /** a table whose file has not been deleted yet */
@@ -69,10 +70,10 @@ public:
   static void run_current() noexcept
   { ut_ad(current); if (current) current->run(); }
 
-  /** Leave the files to the statement, or delete them if there is none that drops
-  several tables.
+  /** Hand the files over to the object of the statement. If there is none, delete them
+  now, and wait until the commit is durable.
   @param lsn   the commit of the transaction
-  @param wait  whether the commit must be durable now; the statement's first always is */
+  @param wait  whether to wait for a durable commit; always for the statement's first */
   void run_with_statement(lsn_t lsn, bool wait) noexcept;
 
   /** The statement of this thread begins to drop tables. */
@@ -85,12 +86,13 @@ public:
   @param space  tablespace identifier */
   void add(table_id_t table, uint32_t space) noexcept;
 
-  /** Note that a commit has removed a FOREIGN KEY. The caller has not released the
-  exclusive dict_sys.latch since.
+  /** Note that a commit may have removed a FOREIGN KEY (any ALTER TABLE). The caller has
+  held the exclusive dict_sys.latch since the commit.
   @param lsn  of the commit */
   static void constraint_goes(lsn_t lsn) noexcept;
   /** The caller holds the exclusive dict_sys.latch.
-  @return whether a FOREIGN KEY that is gone could be there again after a crash now */
+  @return whether a FOREIGN KEY could return after a crash: the commit that removed
+  it is not durable */
   static bool constraint_may_return() noexcept;
 
   /** Wait for the threads that hold dict_sys.latch exclusively. The caller holds no

@@ -77,9 +77,10 @@ public:
   fil_ibd_file &operator=(const fil_ibd_file&)= delete;
   ~fil_ibd_file() { close(); }
 
-  /** @return whether open() can be used: not in read-only mode, with
-  innodb_force_recovery, in mariadb-backup, and with --external-locking (closing a second
-  descriptor of a file would end the lock on it) */
+  /** @return whether a thread may call open(). It may not
+  1. in read-only mode, with innodb_force_recovery, and in mariadb-backup;
+  2. with --external-locking: to close a second descriptor of a file would end the lock
+  on the file. */
   static bool may_open() noexcept;
 
   /** Free everything that create_space() did not hand over. */

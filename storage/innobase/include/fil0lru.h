@@ -15,7 +15,7 @@ class fil_lru_t
 {
   typedef fil_clock<fil_node_t> clock_t;
 
-  /** the open files, except those that no thread ever closes to make room */
+  /** open files, except system tablespaces; undo tablespaces are here, but stay open */
   clock_t ring;
   /** whether sync_ahead() has been submitted and has not ended */
   bool is_syncing= false;
@@ -40,7 +40,7 @@ public:
     size_t syncs_ahead;
     /** waits of threads that could not close any open file */
     size_t waits;
-    /** files opened beyond the limit after such a wait */
+    /** files opened beyond the limit after a wait or 8 closes */
     size_t exceeded;
   } stat{};
 
@@ -64,10 +64,10 @@ public:
   @return whether the caller still has to open it; false if another thread has */
   bool make_room(const fil_node_t *node) noexcept;
 
-  /** Whether the caller could not open a file because another thread is dropping its
-  table: the page that the caller wants to write has lost its file.  The function reads
-  errno.  So call it right after the attempt to open the file, and let that attempt
-  write nothing to the error log. */
+  /** @return whether the caller could not open a file because another thread, which drops
+  the table, has deleted it.  Then the page that the caller wants to write has no file
+  any more.  The function reads errno, so call it right after the attempt to open the
+  file, and let that attempt write nothing to the error log. */
   static bool is_deleted(const fil_node_t &node) noexcept
   { return errno == ENOENT && node.space->is_stopping(); }
 

@@ -30,10 +30,10 @@ ut0new.h.
 @return the memory, for ut_free(); the server ends if there is none */
 void *mem_allocate(size_t size) noexcept;
 
-/** While a thread has such an object, give() keeps the memory that it would free, until
-free_all() frees it.  A thread that evicts under a latch calls free_all() when it has
-released the latch, because free() waits while malloc_trim() returns memory of that
-arena: some 20 ms (my_return_memory.c). */
+/** While a thread has an object of this class, mem_stock_t::give() does not free memory,
+but keeps it until free_all() frees it.  A thread that evicts tables under a latch calls
+free_all() after it has released the latch, because free() waits while malloc_trim()
+returns memory of that arena: some 20 ms (my_return_memory.c). */
 class mem_later_t
 {
   struct piece_t { piece_t *next; };

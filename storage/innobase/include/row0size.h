@@ -110,14 +110,14 @@ inline bool row_fetch_cache_stays(const row_prebuilt_t *prebuilt)
     ROW_SMALL_BYTES;
 }
 
-/** At the end of a statement, free the fetch cache and the template, unless they are
-small: then it would cost more to allocate them again for each statement than the
-memory is worth.  A fetch cache has eight rows, and a row of a table like wp_posts
-takes 5 KiB there.  A short SELECT of rows as small as sysbench's would execute 1 %
-more instructions if both were freed.
+/** At the end of a statement, free the fetch cache and the template if they are large.
+A fetch cache has eight rows, and a row of a table like wp_posts takes 5 KiB there.  If
+they are small, they stay: to allocate them again for each statement would cost more than
+the memory is worth.  If the function freed both, a short SELECT of rows as small as
+sysbench's would execute 1 % more instructions.
 
-The template of whole rows stays, because INSERT uses it again as it is, unless its
-memory is a spare buffer: then a search has allocated it earlier in this statement. */
+The template of whole rows stays, because INSERT uses it again as it is.  But if it is in
+a spare buffer, which a search took earlier in this statement, the function frees it. */
 inline void row_prebuilt_end_statement(row_prebuilt_t *prebuilt)
 {
   if (byte *row= prebuilt->fetch_cache[0])
