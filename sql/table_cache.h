@@ -115,7 +115,7 @@ struct TC_share_info
   /** Bytes of its TABLEs, and of its definition without InnoDB's. */
   ulonglong table_bytes, definition_bytes;
   ulonglong hits, misses, scan_opens, evictions;
-  /** False: only scans have released a TABLE of this share so far. */
+  /** False: only scans, and plugins that open TABLEs ahead, have released one. */
   bool ever_used;
   /** Only scans have used the share since it was read. */
   bool only_scanned;

@@ -12,7 +12,7 @@
 #include "tap.h"
 
 #define OBJECTS 8192
-#define SIZE 8000                       /* An object has a whole page at least */
+#define SIZE 8000                       /* 15 of them span whole pages */
 #define KEPT 16                         /* One of that many stays */
 
 static char *object[OBJECTS];

@@ -50,7 +50,8 @@ lock_cache(). That function decides and reports as in MariaDB.
 # include <sys/resource.h>
 #endif
 
-/** @return how often this thread has given up the CPU to wait, or -1 if that is not known */
+/** @return how often this thread has given up the CPU to wait, or -1 if the system does
+not say */
 static long n_waits() noexcept
 {
 #ifdef RUSAGE_THREAD

@@ -207,8 +207,8 @@ public:
   void set_null(unsigned n) { dfield_set_null(field(n)); }
 
   /** Insert the row, or update the one that has its key.  After the last row the
-  caller calls end().  Each row of a transaction has a higher key than the one before;
-  otherwise the thread searches for it. */
+  caller calls end().  If a row does not have a higher key than the one before it in this
+  transaction, the thread searches for its place from the root. */
   dberr_t put()
   {
     bool found;

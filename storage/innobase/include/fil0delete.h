@@ -30,7 +30,7 @@ class fil_deletion_t
     bool running;
   };
 
-  /** the last commit that removed a FOREIGN KEY. Protected by the exclusive
+  /** the last commit that may have removed a FOREIGN KEY. Protected by the exclusive
   dict_sys.latch */
   static lsn_t constraints_lsn;
   /** the innermost object of this thread */
@@ -102,8 +102,8 @@ public:
   The caller has executed see_commits() after the transaction was committed. */
   static bool is_pending(table_id_t id) noexcept;
   /** Delete the file of a dropped table, or wait for the thread that is doing so. Purge
-  calls this before it removes a record of the table from the dictionary. The caller holds no
-  latch, and has held dict_sys.latch after the transaction was committed.
+  calls this before it removes a record of the table from the dictionary. The caller
+  holds no latch, and has held dict_sys.latch after the transaction was committed.
   @param id  table identifier */
   static void before_purge(table_id_t id) noexcept;
 

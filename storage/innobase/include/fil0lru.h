@@ -2,7 +2,8 @@
 
 /**************************************************//**
 @file include/fil0lru.h
-innodb_open_files: the choice of files that stay open.  The head of fil0lru.cc explains it.
+innodb_open_files: the choice of files that stay open.  The head of fil0lru.cc explains
+it.
 *******************************************************/
 
 #pragma once

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 
 /*
-  Proves: threads that wait for a latch (sync/srw_lock.cc) sleep, and an owner wakes each of
-  them.
+  Proves: threads that wait for a latch (sync/srw_lock.cc) sleep, and an owner wakes each
+  of them.
 
   1. Readers wait while the latch passes from one exclusive owner to the next.  The number
      of their context switches must not depend on the time that the second owner keeps it.

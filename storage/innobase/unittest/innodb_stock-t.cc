@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 
 /*
-  Proves: the stock of memory (mem/mem0stock.cc) allocates side by side what it promises,
-  keeps no more than a run on each shelf, and gives back to the heap all that it has taken.
+  Proves: the stock of memory (mem/mem0stock.cc) allocates runs of objects that do not
+  overlap, keeps no more than a run on each shelf, and gives back to the heap all that it
+  has taken.
 
   The test includes the source file, to count each allocation of the stock, and to do
   something else between two of them.
