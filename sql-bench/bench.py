@@ -520,8 +520,8 @@ def parse(words):
                         "out/BASE/bench)")
     parser.add_argument("--data", type=pathlib.Path, metavar="DIR",
                         help="where the servers' data directories are made, "
-                        "on the file system that is to be measured (default: "
-                        "out/BASE/bench)")
+                        "in a directory BASE, on the file system that is to "
+                        "be measured (default: out/BASE/bench)")
     parser.add_argument("--parse-only", action="store_true",
                         help=argparse.SUPPRESS)
     for scenario in scenarios.ALL.values():
@@ -529,8 +529,12 @@ def parse(words):
     options = parser.parse_args(words)
     options.trees = options.trees.resolve()
     options.output = options.output or options.trees / "bench"
-    # Data of two series in one place would be started by each other's server
-    options.data = (options.data / options.trees.name if options.data
+    # Another source's server must not start with this one's data
+    try:
+        place = options.trees.relative_to((TOP / "out").resolve())
+    except ValueError:
+        place = options.trees.name
+    options.data = (options.data / place if options.data
                     else options.trees / "bench").resolve()
     options.each = None
     for name in ("pairs", "starts", "budget"):
@@ -672,8 +676,9 @@ def main():
     check(chosen, options)
     with contextlib.ExitStack() as locks:
         # The first one keeps benchmarks of two release series apart
-        for directory in {TOP / "out", options.trees / "bench", options.data,
-                          options.output.resolve()}:
+        for directory in {path.resolve() for path in (
+                TOP / "out", options.trees / "bench", options.data,
+                options.output)}:
             locks.enter_context(only_one(directory))
         measure(chosen, options)
 

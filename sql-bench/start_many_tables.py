@@ -21,7 +21,6 @@ kept; --touched for how many tables get a row, which lie at equal distances.
 
 import argparse
 import multiprocessing
-import pathlib
 import shutil
 import sys
 import time

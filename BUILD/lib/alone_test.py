@@ -167,7 +167,9 @@ class Alone(series_test.Stages):
             return "skipped"
         if done.returncode > 1:
             return "did not run"
-        return last.partition(": ")[2] or last if done.returncode else "passed"
+        if not done.returncode:
+            return "passed"
+        return last.partition(": ")[2].removeprefix("error: ") or last
 
     def results_on(self, state, names, units, programs):
         """{test: 'passed', 'skipped' or why it failed}, on one source."""

@@ -22,6 +22,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -259,6 +260,8 @@ def main():
     parser.add_argument("--no-tarball", action="store_true")
     parser.add_argument("--tarball", action="store_true")
     arguments = parser.parse_args()
+    # BUILD/package passes on any signal that is to end it as SIGTERM
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     if arguments.tarball:
         made = [tarball_of_release(arguments)]
     else:

@@ -28,7 +28,6 @@ import time
 
 import outcome
 import topology
-from outcome import TestError
 from topology import Statements, Topology, say, until
 
 PAIRS = (("patched", "stock"), ("stock", "patched"), ("patched", "patched"))

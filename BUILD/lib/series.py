@@ -21,6 +21,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -386,6 +387,8 @@ def main():
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--try", dest="attempt", action="store_true")
     arguments = parser.parse_args()
+    # BUILD/series passes on any signal that is to end it as SIGTERM
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     trees = arguments.trees.resolve()
     maker = Maker(arguments.top.resolve(), trees, arguments.base)
     if arguments.check:

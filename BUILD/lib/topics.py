@@ -27,7 +27,6 @@ of MariaDB's is a hunk of FILE.patch, which names its topic after the second
 @@ of its first line (hunks.py).
 """
 
-import pathlib
 import re
 
 ALONE = 30                      # topics of lower numbers need no other one

@@ -4,7 +4,6 @@ what it is for.  Nothing of it depends on time or on the machine."""
 
 import collections
 import os
-import pathlib
 import re
 import shutil
 import signal

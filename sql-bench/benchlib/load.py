@@ -2,7 +2,6 @@
 """Clients of a server, each a process, and the server's usage meanwhile."""
 
 import multiprocessing
-import os
 import time
 
 from . import wire

@@ -5,7 +5,6 @@ the tables again."""
 import multiprocessing
 import random
 import shutil
-import time
 
 from benchlib.load import read_files, run, shares
 from benchlib.scenario import (CONTROL, TABLE_BYTES, Scenario, engines,

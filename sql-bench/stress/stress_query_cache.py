@@ -26,8 +26,6 @@ needed.
 import json
 import mmap
 import multiprocessing
-import os
-import pwd
 import random
 import struct
 import sys
