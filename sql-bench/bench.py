@@ -701,8 +701,9 @@ def measure(chosen, options):
                  series=options.trees.name)
     print(f"report: {options.output / 'PERFORMANCE.md'}", flush=True)
     if options.short:
-        print("\n".join(compare.table(options.output, options.results,
-                                      options.names)), flush=True)
+        print("\n".join(compare.table(
+            options.output, options.results, options.names,
+            [name for name in options.names if scenarios.ALL[name].repeatable])), flush=True)
     if failed:
         raise BenchError("\n".join(failed))
 

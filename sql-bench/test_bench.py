@@ -1089,10 +1089,10 @@ class CompareTest(unittest.TestCase):
     def test_a_slower_build_is_worse(self):
         before = self.run_of([99.0, 100, 101, 102, 103], [99.0, 101] * 2 + [100])
         now = self.run_of([79.0, 80, 81, 82, 83], [98.0, 102] * 2 + [100])
-        rows, compared = compare.worse(before, now)
-        self.assertEqual(compared, 1)
+        rows, compared, few = compare.worse(before, now)
+        self.assertEqual((compared, few), (1, 0))
         self.assertEqual([row[0] for row in rows], ["one"])
-        self.assertEqual(compare.worse(now, before), ([], 1))
+        self.assertEqual(compare.worse(now, before), ([], 1, 0))
 
     def test_a_longer_time_is_worse(self):
         before = self.run_of([5.0] * 5, [100.0] * 5, "s", False)
@@ -1103,7 +1103,14 @@ class CompareTest(unittest.TestCase):
     def test_what_stock_against_itself_shows_as_well_is_noise(self):
         before = self.run_of([100.0] * 5, [100.0] * 5)
         now = self.run_of([85.0] * 5, [80.0] * 5)
-        self.assertEqual(compare.worse(before, now), ([], 1))
+        self.assertEqual(compare.worse(before, now), ([], 1, 0))
+
+    def test_nothing_is_said_of_two_pairs(self):
+        """One pair has no spread, and whatever is below seems worse."""
+        before = self.run_of([100.0] * 5, [100.0] * 5)
+        now = self.run_of([50.0] * 2, [100.0] * 2)
+        self.assertEqual(compare.worse(before, now), ([], 0, 1))
+        self.assertEqual(len(compare.worse(before, now, 1)[0]), 1)
 
     def test_table_names_what_it_cannot_compare(self):
         with tempfile.TemporaryDirectory() as directory:

@@ -8,7 +8,10 @@ A cell got worse if both hold:
 2. The new ratio lies below the former one by more than stock, measured a second
    time in the new run, lies below itself.
 
-So noise that a run finds in stock alone does not count either.
+So noise that a run finds in stock alone does not count either.  A cell with fewer
+than PAIRS pairs, in either run, has no interval: nothing can be said of it.  Counts
+that do not depend on time, such as instructions, need one pair.  A loss of less than
+3 % does not count: stock's numbers differ by as much from run to run.
 """
 
 import json
@@ -16,6 +19,10 @@ import json
 from .report import gains, ratio_text
 from .scenario import CONTROL
 from .statistics import interval, ratio_of_pairs
+
+
+PAIRS = 3
+ALWAYS = 1.03                   # stock may seem so many times worse than itself
 
 
 def settings_of(directory, name):
@@ -34,29 +41,42 @@ def control_spread(cell):
     return max(1.0, high, 1 / max(low, 1e-6))
 
 
-def worse(before, now):
+def pairs_of(cell):
+    """How many pairs of stock and patched a cell has."""
+    return sum(None not in pair for pair in
+               zip(cell["values"].get("stock", []), cell["values"].get("patched", [])))
+
+
+def worse(before, now, pairs=PAIRS):
     """(label, ratio before, ratio now, spread of stock) of each cell of a
-    scenario that got worse; and how many cells both have.
+    scenario that got worse; how many cells were compared; and how many were not,
+    because they have fewer pairs.
 
     A ratio here is how many times better than stock.
     """
     former = {label: found for label, *found in gains(before)}
     cells = {cell["label"]: cell for cell in now["cells"]}
-    found, compared = [], 0
+    few = {cell["label"] for run in (before, now) for cell in run["cells"]
+           if pairs_of(cell) < pairs}
+    found, compared, skipped = [], 0, 0
     for label, ratio, (_, high), _ in gains(now):
         if label not in former:
             continue
+        if label in few:
+            skipped += 1
+            continue
         compared += 1
         before_ratio, (before_low, _), _ = former[label]
-        spread = control_spread(cells[label])
+        spread = max(control_spread(cells[label]), ALWAYS)
         if high < before_low and ratio * spread < before_ratio:
             found.append((label, before_ratio, ratio, spread))
-    return found, compared
+    return found, compared, skipped
 
 
-def table(directory, results, names):
-    """Lines that compare the raw data of scenarios with those in results."""
-    lines, compared, number = [], 0, 0
+def table(directory, results, names, repeatable=()):
+    """Lines that compare the raw data of scenarios with those in results.
+    repeatable: scenarios whose numbers do not depend on time."""
+    lines, compared, number, few = [], 0, 0, 0
     for name in names:
         files = results / f"{name}.json", directory / f"{name}.json"
         if not files[1].exists():
@@ -70,8 +90,10 @@ def table(directory, results, names):
                   if before["settings"].get(key, value) != value]
         if differ:
             lines.append(f"{name}: measured with other {', '.join(differ)}")
-        rows, both = worse(before, now)
+        rows, both, skipped = worse(before, now,
+                                    1 if name in repeatable else PAIRS)
         compared += both
+        few += skipped
         number += len(rows)
         lines += [f"WORSE: {name}: {label}: {ratio_text(ratio)} times as good "
                   f"as stock, {ratio_text(former)} before; stock against "
@@ -79,4 +101,7 @@ def table(directory, results, names):
                   for label, former, ratio, spread in rows]
     lines.append(f"{number} of {compared} cells got worse than in {results}, "
                  "beyond the spread of stock against itself")
+    if few:
+        lines.append(f"{few} more were not compared: fewer than {PAIRS} pairs, now or "
+                     "then; give them more time (--budget)")
     return lines

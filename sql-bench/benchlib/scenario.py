@@ -24,6 +24,7 @@ class Scenario:
     load = None
     needs_servers = True
     pairs = 5                   # of a full run
+    repeatable = False          # whether its numbers do not depend on time
     weight = 1                  # share of --budget
     peers = True                # a peer needs to run statements only
     # So many cells in turn are measured together: the later ones go on from

@@ -56,6 +56,7 @@ class Instructions(Scenario):
     higher_is_better = False
     weight = 3
     pairs = 1
+    repeatable = True
     needs_servers = False
     peers = False
 

@@ -44,6 +44,7 @@ class Memory(Scale):
         "open ones. So the growth depends on what was opened before; the server's "
         "whole memory does not.")
     plot = None
+    repeatable = True
     weight = 4
     also_options = ("scale_tables", "scale_engines")
 
