@@ -56,6 +56,9 @@ import scenarios                                            # noqa: E402
 VARIANTS = ("stock", "patched")
 TOP = pathlib.Path(__file__).resolve().parents[1]
 RESULTS = TOP / "sql-bench/results"
+# Files that no benchmark reads, as git's patterns
+UNREAD = ("**/*.md", "docs/**", "sql-bench/results/**", "BUILD/lib/tested-*",
+          "mysql-test/**", "**/mysql-test/**", "unittest/**")
 QUICK_MINUTES = 10              # the whole of --quick
 SHORT_MINUTES = 240             # the whole of --short
 SHORT_PAIRS = 3
@@ -97,8 +100,18 @@ def machine():
             "memory_GiB": round(memory / 1024 ** 3, 1),
             "kernel": platform.release(), "sysbench": said("sysbench",
                                                            "--version"),
-            "revision": said("git", "-C", str(TOP), "describe", "--always",
-                             "--dirty")}
+            "revision": revision(TOP)}
+
+
+def revision(top):
+    """The last commit that changed what is measured, or measures: an interrupted
+    run can go on after one that did not. "-dirty" if such files differ from it,
+    "" outside of a clone."""
+    files = ["--", ".", *(f":(exclude,top,glob){name}" for name in UNREAD)]
+    git = ["git", "-C", str(top)]
+    commit = said(*git, "log", "-1", "--format=%h", *files)
+    return commit + "-dirty" * bool(commit and said(*git, "diff", "HEAD",
+                                                    "--name-only", *files))
 
 
 def said(*command):

@@ -423,6 +423,36 @@ class RunTest(unittest.TestCase):
                 self.start(work, Fake(), "--resume")
             self.assertIn("without --resume", str(raised.exception))
 
+    def test_revision_is_that_of_what_is_measured(self):
+        with tempfile.TemporaryDirectory() as work:
+            def git(*words):
+                subprocess.run(["git", "-C", work, "-c", "user.name=n",
+                                "-c", "user.email=e", *words], check=True,
+                               stdout=subprocess.DEVNULL)
+
+            def commit(name, text="new"):
+                file = pathlib.Path(work, name)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text)
+                git("add", ".")
+                git("commit", "-m", name)
+
+            self.assertEqual(bench.revision(work), "")
+            git("init", "-b", "main")
+            commit("sql/cache.cc")
+            first = bench.revision(work)
+            self.assertRegex(first, "^[0-9a-f]{7,}$")
+            for name in ("README.md", "docs/PERFORMANCE.txt",
+                         "sql-bench/results/10.11/hits.json",
+                         "plugin/x/mysql-test/t/a.test"):
+                commit(name)
+                pathlib.Path(work, name).write_text("edited")
+            self.assertEqual(bench.revision(work), first)
+            pathlib.Path(work, "sql/cache.cc").write_text("edited")
+            self.assertEqual(bench.revision(work), first + "-dirty")
+            commit("sql/cache.cc", "edited")
+            self.assertNotIn(bench.revision(work), (first, first + "-dirty"))
+
     def test_earlier_raw_data_stays_until_there_is_new(self):
         with tempfile.TemporaryDirectory() as work:
             file = pathlib.Path(work, "fake.json")
