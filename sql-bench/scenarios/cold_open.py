@@ -9,6 +9,7 @@ import time
 
 from benchlib import wire
 from benchlib.load import read_files, run, shares
+from benchlib.program import list_of, one_of
 from benchlib.scenario import (CONTROL, RESERVED_DESCRIPTORS, Scenario,
                                descriptor_limit, positive)
 from benchlib.servers import BenchError, Server, copy_for_each
@@ -23,7 +24,10 @@ DEFINITIONS = 2000              # table_definition_cache of the random SELECTs
 HOT_TABLES, HOT, COLD = 10, 8, 8
 READ_DELAY = 20                 # ms that each read of a slow disk takes
 BATCH = 20                      # statements on their way at a time
-TABLE_BYTES = 144 << 10         # of one table, all of its files
+TABLE_PAGES = 9                 # of one table, all of its files
+PAGE_KIB = {"4k": 4, "8k": 8, "16k": 16}
+# One key, number 1, as file_key_management reads it. Its secrecy does not matter
+KEYS = "1;" + "00112233445566778899aabbccddeeff" * 2 + "\n"
 COLUMNS = ("id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT, "
            "author BIGINT UNSIGNED NOT NULL DEFAULT 0, "
            "created DATETIME NOT NULL DEFAULT '2000-01-01', "
@@ -54,6 +58,11 @@ EVICT_TO = 400                  # table_definition_cache then
 EVICTED = ("p99.9 of hot SELECTs, ms", "longest hot SELECT, ms",
            "part of the dictionary's memory that is left")
 SLOW = f"hot, slow disk ({READ_DELAY} ms a read): "
+# What --cold-parts calls them
+PARTS = {f"touch-{CONNECTIONS[0]}": f"{CONNECTIONS[0]} connection: ",
+         f"touch-{CONNECTIONS[1]}": f"{CONNECTIONS[1]} connections: ",
+         "random": RANDOM, "hot": BESIDE, "slow-disk": SLOW, "eviction": EVICT,
+         "pool": POOL, "loop": COMPANY}
 
 
 def touch(table):
@@ -133,7 +142,7 @@ def rates(names, answers, begin, used):
 
 def first(connections):
     """The part of a first touch from so many connections."""
-    return f"{connections} connection{'s' * (connections > 1)}: "
+    return PARTS[f"touch-{connections}"]
 
 
 class ColdOpen(Scenario):
@@ -185,6 +194,17 @@ class ColdOpen(Scenario):
                             help="create them in the system tablespace, "
                             "without secondary indexes, and measure eviction "
                             "only: for 200000 tables")
+        parser.add_argument("--cold-page-size", type=one_of(PAGE_KIB),
+                            default="16k",
+                            help="innodb_page_size: 4k for 100000 tables "
+                            "(default 16k)")
+        parser.add_argument("--cold-encrypted", action="store_true",
+                            help="encrypt them, with the plugin "
+                            "file_key_management")
+        parser.add_argument("--cold-parts", type=list_of(PARTS),
+                            metavar="PART[,PART...]",
+                            help="measure these parts only: "
+                            + ", ".join(PARTS))
         parser.add_argument("--cold-rate", type=positive,
                             help="how many cold tables a second are touched "
                             "beside hot SELECTs, the same on each server "
@@ -216,14 +236,15 @@ class ColdOpen(Scenario):
 
     @staticmethod
     def table_bytes(options):
-        return TABLE_BYTES // (4 if options.cold_shared else 1)
+        return ((TABLE_PAGES * PAGE_KIB[options.cold_page_size] << 10)
+                // (4 if options.cold_shared else 1))
 
     @staticmethod
     def parts(options):
         if options.cold_shared:
             return [EVICT]
-        return [*map(first, CONNECTIONS), RANDOM, BESIDE, SLOW, EVICT, POOL,
-                COMPANY]
+        return [part for name, part in PARTS.items()
+                if not options.cold_parts or name in options.cold_parts]
 
     @classmethod
     def cells(cls, options):
@@ -248,11 +269,23 @@ class ColdOpen(Scenario):
         """A server on a copy of the data for its own variant."""
         tables = cls.tables(options)
         files = min(tables, descriptor_limit() - RESERVED_DESCRIPTORS)
-        return Server(trees / variant,
-                      options.data / ("cold-open-" + "shared-" *
-                                         options.cold_shared + str(tables)) /
-                      (data or variant),
-                      [f"--table-definition-cache={tables + 400}",
+        kinds = ["shared"] * options.cold_shared
+        kinds += ["encrypted"] * options.cold_encrypted
+        if options.cold_page_size != "16k":
+            kinds.append(options.cold_page_size)
+        directory = options.data / "-".join(["cold-open", *kinds, str(tables)])
+        plugin = trees.absolute() / variant / "release/plugin/file_key_management"
+        return Server(trees / variant, directory / (data or variant),
+                      [f"--innodb-page-size={options.cold_page_size}",
+                       *([f"--plugin-dir={plugin}",
+                          "--plugin-load-add=file_key_management",
+                          "--file-key-management-filename="
+                          f"{directory.absolute() / 'keys'}",
+                          "--innodb-encrypt-tables=ON",
+                          # What is not encrypted stays so
+                          "--innodb-encryption-threads=0"]
+                         if options.cold_encrypted else []),
+                       f"--table-definition-cache={tables + 400}",
                        f"--table-open-cache={tables + 400}",
                        "--open-files-limit=1048576", "--thread-cache-size=64",
                        f"--innodb-open-files={files}",
@@ -273,6 +306,9 @@ class ColdOpen(Scenario):
         if ready.exists():
             return
         shutil.rmtree(server.datadir.parent, ignore_errors=True)
+        server.create_datadir(f"--innodb-page-size={options.cold_page_size}")
+        if options.cold_encrypted:
+            (server.datadir.parent / "keys").write_text(KEYS, encoding="ascii")
         server.start("--innodb-flush-log-at-trx-commit=0", "--debug-no-sync",
                      "--skip-innodb-doublewrite", "--sync-frm=0",
                      "--innodb-stats-auto-recalc=0",
@@ -395,7 +431,7 @@ class ColdOpen(Scenario):
 
     @staticmethod
     def remarks(results, options):
-        if options.cold_shared:
+        if options.cold_shared or options.cold_parts:
             return []
         values = {cell["label"]: values for cell, values in results}
         said = []
