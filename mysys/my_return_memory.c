@@ -67,9 +67,9 @@
 enum { IDLE, PAUSES, TRIMS, TRIMS_AND_AGAIN };
 
 /**
-  IDLE: no thread trims. PAUSES: the trimmer waits before it does. TRIMS: the thread
-  that has changed 'state' to TRIMS trims; that is the trimmer or a statement.
-  TRIMS_AND_AGAIN: somebody has asked meanwhile, so it has to be done again.
+  IDLE: no thread trims. PAUSES: the trimmer waits before it does. TRIMS: one thread
+  trims, or is about to: the trimmer, or a statement. TRIMS_AND_AGAIN: somebody has
+  asked meanwhile, so that thread has to trim again.
 */
 static int32 state;
 /** How long the last trim took, in microseconds. */

@@ -4,10 +4,10 @@
   @file
   Spare buffers: memory that an object needs only while a thread uses it.
 
-  A handle of MyISAM or Aria needs two key blocks while a statement uses it. A
-  server may have 100,000 handles open, and a few hundred in use. So a thread
-  takes a buffer when it locks a handle, and gives it back when it unlocks the
-  handle.
+  For example, a handle of MyISAM or Aria needs two key blocks while a statement
+  uses it. A server may have 100,000 handles open, and a few hundred in use. So a
+  thread takes a buffer when the statement begins to use the handle, and gives it
+  back when the statement ends.
 
   On Linux each CPU has a slot: a list of at most MOST_IN_SLOT buffers, last in,
   first out. So a thread mostly gets a buffer that is in the CPU's cache. On

@@ -22,8 +22,8 @@ waiter time to get the latch; without it the master task would take it again fir
 
 A slice only evicts: it acquires the latch with lock_cache().  So threads that
 prepare a table without the latch (dict0preload.cc) go on with the rows that they
-have read.  It frees memory when it has released the latch (mem_later_t): free() may
-wait for an arena of the heap.
+have read.  It frees the memory of tables when it has released the latch (mem_later_t): free()
+may wait for an arena of the heap.
 
 How a slice finds its place
 ---------------------------
@@ -190,10 +190,16 @@ ulint dict_max_definitions() noexcept
 ulint dict_sys_t::evict_table_LRU(bool half) noexcept
 {
   const ulint max_tables= dict_max_definitions();
-  /* Mostly there is nothing to do, and no reason to stop other threads */
-  freeze(SRW_LOCK_CALL);
-  const bool fits= UT_LIST_GET_LEN(table_LRU) <= max_tables;
-  unfreeze();
+  /* Mostly there is nothing to do, and no reason to stop other threads. But if a thread
+  hangs that has the latch exclusively, this one may be the only one that notices:
+  see wait_t */
+  bool fits;
+  {
+    const wait_t wait;
+    freeze(SRW_LOCK_CALL);
+    fits= UT_LIST_GET_LEN(table_LRU) <= max_tables;
+    unfreeze();
+  }
   if (fits || DBUG_IF("dict_evict_off"))
     return 0;
 

@@ -90,8 +90,12 @@ bool dict_files_t::next(slice *s, bool help) noexcept
   {
     may_start--;
     /* If no thread can be started, the others do its work */
-    try { threads.emplace_back(&dict_files_t::run_thread, this); }
-    catch (const std::system_error&) { may_start= 0; }
+    try
+    {
+      DBUG_EXECUTE_IF("dict_files_no_memory", throw std::bad_alloc(););
+      threads.emplace_back(&dict_files_t::run_thread, this);
+    }
+    catch (const std::exception&) { may_start= 0; }
   }
   return true;
 }
@@ -191,7 +195,7 @@ void dict_files_t::run() noexcept
       break;
     const long before= n_waits();
     open(s);
-    help= is_starting || before < 0 ||
+    help= is_starting || before < 0 || DBUG_IF("dict_files_no_memory") ||
       size_t(n_waits() - before) > s.tables.size() / 2;
   }
 }

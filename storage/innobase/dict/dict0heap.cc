@@ -42,7 +42,8 @@ void dict_heap_free(mem_heap_t *heap) noexcept
   {
     if (block == heap)
       break;
-    mem_heap_block_free(heap, block);
+    UT_LIST_REMOVE(heap->base, block);
+    mem_later_t::free(block);
   }
   dict_stock.give(heap, heap->len);
 }

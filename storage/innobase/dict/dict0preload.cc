@@ -170,7 +170,8 @@ locks that have always come after dict_sys.latch (page latches, references to
 tablespaces, fil_system.mutex). There is no cycle:
 
  1. A reader holds no dict_sys.latch and does not ask for it. So DDL that waits for
-    readers waits for I/O at most, and does not hold dict_sys.latch yet.
+    readers waits for pages at most: for I/O, or for purge, which may have latched one.
+    It does not hold dict_sys.latch yet.
  2. A thread that holds dict_sys.latch, but not by dict_sys.lock(), does not ask for the
     latch of dict_rows_t.
  3. A thread that waits for a name holds no latch and has no name in a slot.
@@ -182,7 +183,9 @@ tablespaces, fil_system.mutex). There is no cycle:
     meanwhile.
 
 Waiting for a name is no new wait: in unpatched MariaDB the thread waits here for
-dict_sys.latch, which the loader holds during the same I/O.
+dict_sys.latch, which the loader holds during the same I/O. If the loader hangs, the
+server ends after innodb_fatal_semaphore_wait_threshold seconds, as in MariaDB; see
+dict_sys_t::wait_t.
 */
 
 #include "dict0preload.h"
@@ -347,6 +350,7 @@ bool dict_preload_t::enter(const span<const char> &table_name) noexcept
     lock.unlock();
     DEBUG_SYNC_C("dict_preload_wait");
     lock.lock();
+    const dict_sys_t::wait_t wait;
     s.left.wait(lock, [&]() { return !is_loading(); });
     return false;
   }

@@ -66,6 +66,7 @@ void dict_rows_t::begin_change() noexcept
   if (latch.wr_lock_try())
     return;
   DEBUG_SYNC_C("dict_rows_wait");
+  const dict_sys_t::wait_t wait;
   latch.wr_lock();
 }
 
@@ -88,7 +89,11 @@ void dict_rows_t::reader::lock() noexcept
   ut_ad(!is_locked);
   ut_ad(!dict_rows_held);
   ut_ad(!dict_sys.frozen());
-  latch.rd_lock();
+  if (!latch.rd_lock_try())
+  {
+    const dict_sys_t::wait_t wait;
+    latch.rd_lock();
+  }
   is_locked= true;
   ut_d(dict_rows_held|= ROWS);
 }

@@ -18,8 +18,8 @@ class dict_files_t
 {
   /** tablespaces that are wanted, or nullptr for all of SYS_TABLES */
   const std::set<uint32_t> *const spaces;
-  /** protects the fields below; no other lock but the latch of dict_rows_t is acquired
-  under it */
+  /** protects the fields below. Under it a thread acquires the latch of dict_rows_t, and
+  what it needs to read rows; no thread that holds any of these asks for this mutex. */
   std::mutex mutex;
   /** the last row that was read */
   dict_string position;
