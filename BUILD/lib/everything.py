@@ -21,10 +21,11 @@ import subprocess
 DOCUMENTS = ("**/*.md", "docs/**", "sql-bench/results/**")
 SECONDS = 60                    # of each stress program
 OWN_RUNS = ("unit:release", "suite:release", "suite:debug")
-LAST_RUNS = ("stress:debug", "stress:asan", "stress:tsan", "series:release",
+LAST_RUNS = ("debug-only:debug", "stress:debug", "stress:asan", "stress:tsan", "series:release",
              "series:debug")
 
 
+INCLUDES = re.compile(r"^\s*(?:--\s*)?source\s+([^\s;]+)", re.M)
 # What a suite.pm says if mtr is to run the suite though nobody names it
 IS_DEFAULT = re.compile(r"^\s*sub\s+is_default\s*\{(?!\s*0\b)", re.M)
 
@@ -50,6 +51,41 @@ def default_suites(source):
                     and not (source / "mysql-test/suite" / name).exists()
                     and not (source / "mysql-test" / name).exists()):
                 found.append(name)
+    return list(dict.fromkeys(found))
+
+
+def debug_tests(source):
+    """The tests of the default suites that mtr skips on a release build, as
+    SUITE.TEST. They, or files that they include, source have_debug.inc or
+    have_debug_sync.inc."""
+    top = source / "mysql-test"
+    seen = {}                   # {file: whether it needs a debug build}
+
+    def needs_debug(file, folder):
+        if file not in seen:
+            seen[file] = False          # should it include itself
+            words = INCLUDES.findall(file.read_text(encoding="utf-8",
+                                                    errors="replace"))
+            seen[file] = any(
+                pathlib.PurePosixPath(word).name in ("have_debug.inc",
+                                                     "have_debug_sync.inc")
+                or any(needs_debug(path, folder) for path in
+                       [(start / word).resolve()
+                        for start in (file.parent, folder, top)]
+                       if path.is_file())
+                for word in words)
+        return seen[file]
+
+    found = []
+    for name in default_suites(source):
+        name = name.rstrip("-")
+        for folder in (top / name, top / "suite" / name,
+                       *sorted(source.glob(f"plugin/*/mysql-test/{name}")),
+                       *sorted(source.glob(f"storage/*/mysql-test/{name}"))):
+            found += [f"{name}.{file.stem}"
+                      for file in sorted({*folder.glob("*.test"),
+                                          *folder.glob("t/*.test")})
+                      if needs_debug(file.resolve(), folder)]
     return list(dict.fromkeys(found))
 
 

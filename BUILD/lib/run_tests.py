@@ -515,6 +515,11 @@ class Runner:
             return self.stress(build_type)
         if what == "suite" and self.topics:
             return self.topic_suite(build_type)
+        if what == "debug-only":
+            results = self.mtr(None, build_type, everything.debug_tests(
+                self.trees / self.variant / "source"))
+            results.title = f"{what} ({build_type})"
+            return results
         return self.mtr(OUR_SUITE if what == "suite" else what, build_type)
 
     # --------------------------------------------------------------- summary

@@ -43,6 +43,24 @@ class SuitesTest(unittest.TestCase):
         self.assertEqual(everything.default_suites(self.source),
                          ["main-", "archive-", "disks", "x/more"])
 
+    def test_tests_that_need_a_debug_build_also_by_what_they_include(self):
+        self.write("my @DEFAULT_SUITES= qw(\n  main-\n  archive-\n);\n")
+        files = {"main/a.test": "--source include/have_debug.inc\n",
+                 "main/b.test": "# --source include/have_debug.inc\n",
+                 "main/c.test": "source include/outer.inc;\n",
+                 "include/have_debug.inc": "", "include/outer.inc":
+                 "--source include/outer.inc\n -- source include/inner.inc\n",
+                 "include/inner.inc": "--source include/have_debug_sync.inc\n",
+                 "suite/archive/t/d.test": "--source suite/archive/e.inc\n",
+                 "suite/archive/e.inc": "--source ../../include/inner.inc\n",
+                 "suite/other/t/f.test": "--source include/have_debug.inc\n"}
+        for name, text in files.items():
+            path = self.source / "mysql-test" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        self.assertEqual(everything.debug_tests(self.source),
+                         ["main.a", "main.c", "archive.d"])
+
     def test_another_form_of_the_list_is_an_error(self):
         self.write("my @SUITES= ();\n")
         with self.assertRaises(ValueError):
