@@ -339,6 +339,8 @@ void fil_deletion_t::before_purge(table_id_t id) noexcept
                          STRING_WITH_LEN("now SIGNAL purge_waits"));
                       lock.lock(););
 #endif
+      /* The other thread may hang: the file system does */
+      const dict_sys_t::wait_t wait;
       deletion_ended.wait(lock, [&]()
       {
         d= find(id, &owner);
@@ -559,8 +561,11 @@ void fil_deletion_t::run() noexcept
       deletion_ended.notify_all();
     }
     /* Purge is deleting what is left */
-    while (!tables.empty())
-      deletion_ended.wait(lock);
+    if (!tables.empty())
+    {
+      const dict_sys_t::wait_t wait;
+      deletion_ended.wait(lock, [this]() { return tables.empty(); });
+    }
   }
 #if MYSQL_VERSION_ID < 110800
   for (const uint32_t id : spaces)
