@@ -36,8 +36,10 @@ static constexpr ulonglong PAUSE= 200000;
 static constexpr ulonglong LONGEST_PAUSE= 50000000;
 
 /*
-  One stage for all waits here: performance_schema_max_stage_classes is 160 by
-  default, MariaDB has 158 stages, and mysys has the other new one.
+  One stage for all waits here. SHOW PROCESSLIST has it, the performance schema
+  has not: performance_schema_max_stage_classes is 160 by default, MariaDB has
+  158 stages, mysys has a new one, and the last place is for a plugin, such as
+  MyRocks.
 */
 PSI_stage_info stage_waiting_to_maintain_query_cache=
 { 0, "Waiting to maintain the query cache", 0 };
@@ -169,10 +171,6 @@ void Query_cache::init_reclaim()
   mysql_cond_register("sql", reclaim_conds, array_elements(reclaim_conds));
   mysql_thread_register("sql", reclaim_threads,
                         array_elements(reclaim_threads));
-#endif
-#ifdef HAVE_PSI_STAGE_INTERFACE
-  PSI_stage_info *stages[]= { &stage_waiting_to_maintain_query_cache };
-  mysql_stage_register("sql", stages, array_elements(stages));
 #endif
   mysql_mutex_init(key_LOCK_pack, &LOCK_pack, MY_MUTEX_INIT_SLOW);
   mysql_mutex_init(key_LOCK_database, &LOCK_database, MY_MUTEX_INIT_SLOW);

@@ -322,7 +322,8 @@ bool Load::start(const Dump *dump_arg, uint threads_arg, bool abort_arg)
     if ((argument->thd= dump_new_thd()))
     {
       running++;
-      if (!mysql_thread_create(0, &ids[threads], NULL, load_thread, argument))
+      if (!mysql_thread_create(dump_thread_key, &ids[threads], NULL,
+                               load_thread, argument))
       {
         threads++;
         continue;

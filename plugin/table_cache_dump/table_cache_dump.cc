@@ -63,6 +63,7 @@ static std::mutex plugins_mutex;
 static std::atomic<uint> plugins;
 /* Protected by plugins_mutex */
 static pthread_t daemon_id;
+PSI_thread_key dump_thread_key;
 /*
   While this is FALSE, with --bootstrap for example, 'mutex' and the data that
   it protects do not exist. Written under plugins_mutex. It does not change
@@ -518,6 +519,10 @@ static int init_plugin(uint which)
   std::lock_guard<std::mutex> guard(plugins_mutex);
   if (!daemon_runs)
   {
+#ifdef HAVE_PSI_INTERFACE
+    static PSI_thread_info threads[]= { { &dump_thread_key, "dump", 0 } };
+    mysql_thread_register("table_cache", threads, array_elements(threads));
+#endif
     mysql_mutex_init(0, &mutex, MY_MUTEX_INIT_FAST);
     mysql_cond_init(0, &cond, NULL);
     requests= 0;
@@ -525,7 +530,8 @@ static int init_plugin(uint which)
     strmov(dump_text, "not dumped yet");
     strmov(load_text, "not loaded yet");
     THD *thd= dump_new_thd();
-    if (thd && !mysql_thread_create(0, &daemon_id, NULL, daemon_thread, thd))
+    if (thd && !mysql_thread_create(dump_thread_key, &daemon_id, NULL,
+                                    daemon_thread, thd))
       daemon_runs= true;
     else
     {

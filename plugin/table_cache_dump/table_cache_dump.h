@@ -87,6 +87,12 @@ struct Load
   uint reserve(uint tables);
 };
 
+/**
+  Performance schema: without a key, it would know neither the threads of this plugin
+  nor, for as long as they stay open, the tables and files that these open.
+*/
+extern PSI_thread_key dump_thread_key;
+
 /** The threads that load call these. */
 void dump_load_thread_ends();
 bool dump_load_pause(Load *load, THD *thd, ulonglong microseconds);

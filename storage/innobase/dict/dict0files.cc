@@ -204,7 +204,10 @@ void dict_files_t::run() noexcept
 void dict_files_t::run_thread() noexcept
 {
   my_thread_init();
+  /* The performance schema counts a file only if the thread that opens it is known */
+  pfs_register_thread(thread_pool_thread_key);
   run();
+  pfs_delete_thread();
   my_thread_end();
 }
 

@@ -5,7 +5,7 @@ Heaps of tables and indexes in the dictionary cache; see dict0heap.h */
 
 #include "dict0heap.h"
 
-mem_stock_t dict_stock;
+mem_stock_t dict_stock{mem_owner("mem0mem")};
 
 /* As mem_heap_create(), with a first block from the stock */
 mem_heap_t *dict_heap_create(ulint size) noexcept

@@ -22,7 +22,7 @@ dict_load_table_one(), too.
 #include "debug_sync.h"
 #include <algorithm>
 
-srw_lock_low dict_rows_t::latch;
+srw_lock dict_rows_t::latch;
 uint64_t dict_rows_t::n_changes;
 Atomic_relaxed<uint64_t> dict_rows_t::foreign_known{~uint64_t{0}};
 
@@ -37,6 +37,9 @@ bool dict_rows_t::may_read() noexcept
 
 bool dict_rows_t::may_change() noexcept
 { return dict_sys.locked() && changer; }
+
+bool dict_rows_t::may_build(const dict_table_t &table) noexcept
+{ return dict_sys.locked() || (!table.cached && may_read()); }
 
 bool dict_rows_t::may_write(const dict_table_t &table) noexcept
 {
@@ -67,7 +70,7 @@ void dict_rows_t::begin_change() noexcept
     return;
   DEBUG_SYNC_C("dict_rows_wait");
   const dict_sys_t::wait_t wait;
-  latch.wr_lock();
+  latch.wr_lock(SRW_LOCK_CALL);
 }
 
 void dict_rows_t::changing() noexcept
@@ -92,7 +95,7 @@ void dict_rows_t::reader::lock() noexcept
   if (!latch.rd_lock_try())
   {
     const dict_sys_t::wait_t wait;
-    latch.rd_lock();
+    latch.rd_lock(SRW_LOCK_CALL);
   }
   is_locked= true;
   ut_d(dict_rows_held|= ROWS);

@@ -47,7 +47,7 @@ class dict_rows_t
   dict_sys.latch nor waits for it. dict_sys.lock() acquires this latch before
   dict_sys.latch. So while dict_sys.lock() waits for threads that read rows from a slow
   disk, it blocks only threads that load tables. */
-  static srw_lock_low latch;
+  static srw_lock latch;
   /** how often dict_sys.unlock() was called; modified while holding latch and
   dict_sys.latch exclusively, read while holding either */
   static uint64_t n_changes;
@@ -58,7 +58,7 @@ class dict_rows_t
 
 public:
   /** dict_sys calls these when it creates and frees dict_sys.latch. */
-  static void create() noexcept { latch.init(); }
+  static void create() noexcept { latch.SRW_LOCK_INIT(dict_operation_lock_key); }
   static void close() noexcept { latch.destroy(); }
 
   /** Wait for the threads that read rows, and keep others from reading. dict_sys.lock()
@@ -88,6 +88,9 @@ public:
   static bool may_read() noexcept;
   /** @return whether this thread is between dict_sys.lock() and dict_sys.unlock() */
   static bool may_change() noexcept;
+  /** @return whether this thread may add an index to a definition: to one that others
+  see only while it holds dict_sys.latch exclusively */
+  static bool may_build(const dict_table_t &table) noexcept;
   /** @return whether this thread may write rows of a table: those of the dictionary
   tables only if may_change() */
   static bool may_write(const dict_table_t &table) noexcept;

@@ -23,12 +23,24 @@ dict0heap.h.  unittest/innodb_stock-t.cc drives a stock alone. */
 #define mem0stock_h
 
 #include "univ.i"
+#include "ut0new.h"
 #include <mutex>
 
-/** Allocate memory like ut_malloc_nokey(), which needs the name of the calling file in
-ut0new.h.
+/** Choose an instrument of the performance schema: that of a file of MariaDB's, which
+ut0new.h has to know.
+@param file  such as "fil0fil", for memory/innodb/fil0fil */
+constexpr uint32_t mem_owner(const char *file)
+#ifdef UNIV_PFS_MEMORY
+{ return cexpr_lookup_auto_event_name(file); }
+#else
+{ return file ? 0 : 1; }
+#endif
+
+/** Allocate memory.
+@param size   bytes
+@param owner  from mem_owner()
 @return the memory, for ut_free(); the server ends if there is none */
-void *mem_allocate(size_t size) noexcept;
+void *mem_allocate(size_t size, uint32_t owner) noexcept;
 
 /** While a thread has an object of this class, mem_stock_t::give() does not free memory,
 but keeps it until free_all() frees it.  A thread that evicts tables under a latch calls
@@ -75,8 +87,12 @@ class mem_stock_t
   allocates nothing. */
   std::mutex mutex;
   shelf_t shelves[LARGEST / STEP + 1]{};
+  /** From mem_owner() */
+  const uint32_t owner;
 
 public:
+  explicit constexpr mem_stock_t(uint32_t owner) : owner(owner) {}
+
   static constexpr size_t rounded(size_t size)
   { return (size + STEP - 1) / STEP * STEP; }
 

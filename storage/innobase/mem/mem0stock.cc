@@ -6,11 +6,10 @@ Allocate objects that live long side by side; see mem0stock.h */
 #include "mem0stock.h"
 #include "ut0new.h"
 
-void *mem_allocate(size_t size) noexcept
+void *mem_allocate(size_t size, uint32_t owner) noexcept
 {
 #ifdef UNIV_PFS_MEMORY
-  void *memory= ut_allocator<byte>(mem_key_other)
-    .allocate(size, nullptr, INVALID_AUTOEVENT_IDX, false, false);
+  void *memory= ut_allocator<byte>().allocate(size, nullptr, owner, false, false);
 #else
   void *memory= ut_malloc_nokey(size);
 #endif
@@ -60,7 +59,7 @@ void *mem_stock_t::get(size_t size) noexcept
   ut_ad(size);
   size= rounded(size);
   if (size > LARGEST)
-    return mem_allocate(size);
+    return mem_allocate(size, owner);
 
   shelf_t &shelf= shelves[size / STEP];
   mutex.lock();
@@ -75,9 +74,9 @@ void *mem_stock_t::get(size_t size) noexcept
   }
   mutex.unlock();
 
-  piece_t *const piece= static_cast<piece_t*>(mem_allocate(size)), *last= piece;
+  piece_t *const piece= static_cast<piece_t*>(mem_allocate(size, owner)), *last= piece;
   for (size_t n= RUN / size; --n; last= last->next)
-    last->next= static_cast<piece_t*>(mem_allocate(size));
+    last->next= static_cast<piece_t*>(mem_allocate(size, owner));
   last->next= nullptr;
   piece_t *rest= piece->next;
   mutex.lock();

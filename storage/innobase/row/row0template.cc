@@ -50,7 +50,7 @@ mysql_row_templ_t *row_template_create(ulint n_fields, bool stays) noexcept
   if (!block)
   {
     number= 0;
-    block= static_cast<size_t*>(mem_allocate(size));
+    block= static_cast<size_t*>(mem_allocate(size, mem_owner("ha_innodb")));
   }
   *block= number;
   return reinterpret_cast<mysql_row_templ_t*>(block + 1);

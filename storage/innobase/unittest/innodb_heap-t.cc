@@ -50,7 +50,7 @@ static constexpr ulint SIZE= 5000;
 static mem_heap_t *create_heap()
 {
   mem_heap_t *heap= dict_heap_create(SIZE);
-  auto *block= static_cast<mem_block_t*>(mem_allocate(SIZE));
+  auto *block= static_cast<mem_block_t*>(mem_allocate(SIZE, mem_owner("mem0mem")));
   block->len= SIZE;
   UT_LIST_ADD_LAST(heap->base, block);
   return heap;

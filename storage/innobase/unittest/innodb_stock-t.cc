@@ -51,7 +51,7 @@ void ut_dbg_assertion_failed(const char *expression, const char *, unsigned line
   BAIL_OUT("line %u: assertion failed: %s", line, expression);
 }
 
-static mem_stock_t stock;
+static mem_stock_t stock{mem_owner("mem0mem")};
 
 /** Bytes that the stock allocates at a time, and keeps on a shelf at most; see
 mem0stock.h */
