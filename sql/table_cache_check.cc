@@ -117,7 +117,7 @@ static const char *tc_find_error(THD *thd)
 
 
 /**
-  Debug_table_cache_check: reading this status variable runs the check.
+  Table_cache_debug_check: reading this status variable runs the check.
 
   mysql-test/include/check-testcase.test reads it before and after every test.
 */

@@ -253,7 +253,7 @@ def check(client, problems):
     if open_tables > limit:
         problems.append("%d TABLEs are open, the limit is %d"
                         % (open_tables, limit))
-    invariants = status(client, "Debug_table_cache_check")
+    invariants = status(client, "Table_cache_debug_check")
     if invariants not in (None, "OK"):
         problems.append("the table cache is wrong: " + invariants)
     client.run("SET GLOBAL table_open_cache = 10")
@@ -274,7 +274,7 @@ def check(client, problems):
     left = int(status(client, "Open_tables"))
     if left > 10:
         problems.append("%d TABLEs are open after FLUSH TABLES" % left)
-    invariants = status(client, "Debug_table_cache_check") or invariants
+    invariants = status(client, "Table_cache_debug_check") or invariants
     return checked, invariants
 
 
