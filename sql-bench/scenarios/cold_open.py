@@ -222,6 +222,10 @@ class ColdOpen(Scenario):
     def check(cls, options):
         if cls.tables(options) < 1000:
             raise BenchError("--cold-tables: at least 1000")
+        if options.cold_shared and (options.cold_parts
+                                    or options.cold_encrypted):
+            raise BenchError("--cold-shared goes without --cold-parts and "
+                             "--cold-encrypted")
         with open("/proc/meminfo", encoding="ascii") as file:
             available = next(int(line.split()[1]) << 10 for line in file
                              if line.startswith("MemAvailable"))

@@ -350,8 +350,8 @@ bool dict_preload_t::enter(const span<const char> &table_name) noexcept
     lock.unlock();
     DEBUG_SYNC_C("dict_preload_wait");
     lock.lock();
-    const dict_sys_t::wait_t wait;
-    s.left.wait(lock, [&]() { return !is_loading(); });
+    dict_sys_t::wait_t wait;
+    wait.until(s.left, lock, [&]() { return !is_loading(); });
     return false;
   }
 

@@ -339,9 +339,10 @@ void fil_deletion_t::before_purge(table_id_t id) noexcept
                          STRING_WITH_LEN("now SIGNAL purge_waits"));
                       lock.lock(););
 #endif
-      /* The other thread may hang: the file system does */
-      const dict_sys_t::wait_t wait;
-      deletion_ended.wait(lock, [&]()
+      /* The other thread hangs if the file system does. It deletes up to MAX_PENDING
+      files before it says so. */
+      dict_sys_t::wait_t wait;
+      wait.until(deletion_ended, lock, [&]()
       {
         d= find(id, &owner);
         return !d || !d->running;
@@ -563,8 +564,8 @@ void fil_deletion_t::run() noexcept
     /* Purge is deleting what is left */
     if (!tables.empty())
     {
-      const dict_sys_t::wait_t wait;
-      deletion_ended.wait(lock, [this]() { return tables.empty(); });
+      dict_sys_t::wait_t wait;
+      wait.until(deletion_ended, lock, [this]() { return tables.empty(); });
     }
   }
 #if MYSQL_VERSION_ID < 110800

@@ -60,7 +60,8 @@ public:
   mem_later_t(const mem_later_t&)= delete;
 
   /** Free a block, or keep it for free_all().
-  @param memory  from mem_allocate(), at least sizeof(piece_t) */
+  @param memory  for ut_free(), at least sizeof(piece_t) bytes: from give(), the further
+                 blocks of a heap (dict0heap.cc), or a table's name */
   static void free(void *memory) noexcept;
 
   /** Free what was kept. The caller holds no latch that others wait for. */
