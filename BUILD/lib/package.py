@@ -27,6 +27,7 @@ import subprocess
 import sys
 
 import fetch_source
+import overlay
 import tarball
 
 PATCH_SET = "Table-cache patch set for MariaDB"
@@ -63,6 +64,17 @@ def base_values(top, base):
     """{name: value} of the lines set(BASE_name value) of a release series."""
     text = (top / "cmake" / f"base-{base}.cmake").read_text()
     return dict(re.findall(r'(?m)^set\(BASE_(\w+) "?([^")]*)"?\)$', text))
+
+
+def copyright_of(top, base):
+    """The paragraph of debian/copyright for the files of the patch set."""
+    # A directory that has nothing else is one name
+    names = sorted({
+        re.sub(r"^((?:mysql-test/suite|plugin)/table_cache\w*)/.*", r"\1/*", name)
+        for name in overlay.sources(top, base) if not name.endswith(".patch")})
+    return ("Files: " + "\n       ".join(names) + "\n"
+            "Copyright: 2026, the authors of the patch set\n"
+            "License: GPL-2\n")
 
 
 class Package:
@@ -161,7 +173,7 @@ class Package:
         copyright_text = (from_debian / "copyright").read_text()
         (debian / "copyright").write_text(
             copyright_text.rstrip("\n") + "\n\n"
-            + (templates / "copyright-patch-set").read_text())
+            + copyright_of(self.top, self.base))
         installed = (from_debian / f"{REPLACED}.install").read_text()
         plugins = [plugin for plugin in PLUGINS
                    if (self.source / "plugin" / plugin).is_dir()]

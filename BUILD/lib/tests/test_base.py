@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Tests of how the commands in BUILD/ choose the release series."""
 
+import fnmatch
 import pathlib
 import re
 import subprocess
@@ -10,6 +11,7 @@ import unittest
 
 TOP = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(TOP / "BUILD/lib"))
+import overlay  # noqa: E402
 import package  # noqa: E402
 
 BASES = sorted(TOP.glob("cmake/base-*.cmake"))
@@ -86,6 +88,24 @@ class BaseTest(unittest.TestCase):
             for name in ("DEBIAN", "SUITE", "SUFFIX"):
                 self.assertTrue(values[name])
             self.assertTrue(values["SUFFIX"].startswith("-"))
+
+    def test_package_names_each_file_of_the_patch_set(self):
+        for base, here, elsewhere in (
+                ("10.11", "sql/drop_batch.h", "sql/drop_batch.h.patch"),
+                ("11.8", "sql/table_cache.cc", "sql/sql_base.cc")):
+            text = package.copyright_of(TOP, base)
+            head, *rest = text.split("\n")
+            names = [line.split()[-1] for line in [head, *rest]
+                     if line.startswith(("Files: ", "       "))]
+            self.assertIn(here, names)
+            self.assertNotIn(elsewhere, names)
+            for name in overlay.sources(TOP, base):
+                if not name.endswith(".patch"):
+                    self.assertTrue(any(fnmatch.fnmatchcase(name, pattern)
+                                        for pattern in names), name)
+            for name in names:
+                self.assertTrue(name.endswith("/*") or name in
+                                overlay.sources(TOP, base), name)
 
 
 if __name__ == "__main__":

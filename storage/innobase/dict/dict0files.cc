@@ -13,7 +13,8 @@ exclusively all the time, so no statement opens an InnoDB table meanwhile.
 Here a few threads (innodb_read_io_threads, 8 at most) take slices of SYS_TABLES. While
 there are connections, one thread begins. If a thread had to wait for most of the files of
 its slice, it starts another one. So several threads wait for a slow disk together. If the
-files are in memory, one thread does the work and leaves the other CPUs to the statements.
+files are in memory, one thread does the work and leaves the other CPUs to the statements,
+and if these need all CPUs, it leaves most of its own, too (buf0pace.h).
 For its slice a thread
 
  1. keeps DDL out, and reads the rows (dict_rows_t::read_tables());
@@ -37,6 +38,7 @@ lock_cache(). That function decides and reports as in MariaDB.
 
 #include "dict0files.h"
 #include "buf0buf.h"
+#include "buf0pace.h"
 #include "dict0boot.h"
 #include "fil0crypt.h"
 #include "fil0ibd.h"
@@ -46,21 +48,6 @@ lock_cache(). That function decides and reports as in MariaDB.
 #include "trx0sys.h"
 #include <algorithm>
 #include <system_error>
-#ifdef HAVE_GETRUSAGE
-# include <sys/resource.h>
-#endif
-
-/** @return how often this thread has given up the CPU to wait, or -1 if the system does
-not say */
-static long n_waits() noexcept
-{
-#ifdef RUSAGE_THREAD
-  struct rusage usage;
-  if (!getrusage(RUSAGE_THREAD, &usage))
-    return usage.ru_nvcsw;
-#endif
-  return -1;
-}
 
 dict_files_t::slice::~slice()
 {
@@ -188,15 +175,19 @@ void dict_files_t::run() noexcept
 {
   /* Before the first connection, no statement needs the CPUs */
   const bool is_starting= !spaces;
+  buf_load_pace_t pace;
   for (bool help= is_starting;;)
   {
     slice s;
     if (!next(&s, help))
       break;
-    const long before= n_waits();
+    const auto before= buf_load_pace_t::usage::now();
     open(s);
-    help= is_starting || before < 0 || DBUG_IF("dict_files_no_memory") ||
-      size_t(n_waits() - before) > s.tables.size() / 2;
+    const auto used= buf_load_pace_t::usage::now() - before;
+    help= is_starting || !used.time || DBUG_IF("dict_files_no_memory") ||
+      used.waits > s.tables.size() / 2;
+    if (!is_starting)
+      pace.give_way();
   }
 }
 
