@@ -8,7 +8,7 @@ import shutil
 import time
 
 from benchlib import wire
-from benchlib.load import read_files, run, shares
+from benchlib.load import forget_files, read_files, run, shares
 from benchlib.program import list_of, one_of
 from benchlib.scenario import (CONTROL, RESERVED_DESCRIPTORS, Scenario,
                                descriptor_limit, positive)
@@ -179,8 +179,8 @@ class ColdOpen(Scenario):
     caveat = (
         "The clients share the CPUs with the server. With few CPUs the longest hot "
         "SELECTs are those that waited for a CPU: compare them with those beside "
-        "connections that read known tables. Nothing is read from a disk; the slow "
-        "one is slow_disk.c.")
+        "connections that read known tables. Without --cold-page-cache nothing is "
+        "read from a disk; the slow one is slow_disk.c.")
     unit = "as named"
     weight = 8
     needs_servers = False
@@ -205,6 +205,14 @@ class ColdOpen(Scenario):
                             metavar="PART[,PART...]",
                             help="measure these parts only: "
                             + ", ".join(PARTS))
+        parser.add_argument("--cold-read-ms", type=positive, default=0,
+                            metavar="MS",
+                            help="add so many ms to each read of an .ibd file "
+                            "(default 0; the part slow-disk always adds "
+                            f"{READ_DELAY})")
+        parser.add_argument("--cold-page-cache", action="store_true",
+                            help="the page cache has no file when a server "
+                            "starts (default: all)")
         parser.add_argument("--cold-rate", type=positive,
                             help="how many cold tables a second are touched "
                             "beside hot SELECTs, the same on each server "
@@ -337,16 +345,17 @@ class ColdOpen(Scenario):
         for name in (*order, CONTROL):
             server = cls.server(trees, "stock" if name == CONTROL else name,
                                 options)
-            # The page cache has all files
-            read_files(server.datadir)
+            (forget_files if options.cold_page_cache
+             else read_files)(server.datadir)
+            read_ms = READ_DELAY if part == SLOW else options.cold_read_ms
+            if read_ms:
+                server.environment = slow_disk(server.datadir.parent,
+                                               read_ms=read_ms)
             if part == RANDOM:
                 server.start(f"--table-definition-cache={DEFINITIONS}",
                              f"--table-open-cache={DEFINITIONS}")
                 measured = cls.at_random(server, options)
             else:
-                if part == SLOW:
-                    server.environment = slow_disk(
-                        server.datadir.parent, read_ms=READ_DELAY)
                 server.start(*(["--table-open-cache="
                                 f"{cold_company.OPEN}"] if part == POOL
                                else []))

@@ -75,7 +75,7 @@ public:
     if (!used.lost || used.time < 2 * used.cpu)
       return 0;
     const uint64_t wanted= used.cpu * SHARE / std::max(n_cpus, 1U);
-    return wanted > used.time ? std::min(wanted - used.time, MAX_PAUSE) : 0;
+    return wanted > used.time ? std::min(wanted - used.time, +MAX_PAUSE) : 0;
   }
 
   /** Sleep if statements need the CPUs: for at most 100 milliseconds. */
