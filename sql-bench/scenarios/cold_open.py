@@ -207,12 +207,13 @@ class ColdOpen(Scenario):
                             + ", ".join(PARTS))
         parser.add_argument("--cold-read-ms", type=positive, default=0,
                             metavar="MS",
-                            help="add so many ms to each read of an .ibd file "
+                            help="add so many ms to each read of an .ibd file, "
+                            "and read without native AIO "
                             "(default 0; the part slow-disk always adds "
                             f"{READ_DELAY})")
         parser.add_argument("--cold-page-cache", action="store_true",
                             help="the page cache has no file when a server "
-                            "starts (default: all)")
+                            "starts (default: all); not on tmpfs")
         parser.add_argument("--cold-rate", type=positive,
                             help="how many cold tables a second are touched "
                             "beside hot SELECTs, the same on each server "
@@ -351,6 +352,9 @@ class ColdOpen(Scenario):
             if read_ms:
                 server.environment = slow_disk(server.datadir.parent,
                                                read_ms=read_ms)
+            if options.cold_read_ms:
+                # slow_disk.c does not delay the kernel's asynchronous reads
+                server.options.append("--innodb-use-native-aio=0")
             if part == RANDOM:
                 server.start(f"--table-definition-cache={DEFINITIONS}",
                              f"--table-open-cache={DEFINITIONS}")

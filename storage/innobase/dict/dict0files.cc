@@ -38,6 +38,7 @@ lock_cache(). That function decides and reports as in MariaDB.
 
 #include "dict0files.h"
 #include "buf0buf.h"
+#include "buf0dump.h"
 #include "buf0pace.h"
 #include "dict0boot.h"
 #include "fil0crypt.h"
@@ -48,6 +49,21 @@ lock_cache(). That function decides and reports as in MariaDB.
 #include "trx0sys.h"
 #include <algorithm>
 #include <system_error>
+#ifdef HAVE_GETRUSAGE
+# include <sys/resource.h>
+#endif
+
+/** @return how often this thread has given up the CPU to wait, or -1 if the system does
+not say */
+static long n_waits() noexcept
+{
+#ifdef RUSAGE_THREAD
+  struct rusage usage;
+  if (!getrusage(RUSAGE_THREAD, &usage))
+    return usage.ru_nvcsw;
+#endif
+  return -1;
+}
 
 dict_files_t::slice::~slice()
 {
@@ -59,6 +75,13 @@ dict_files_t::dict_files_t(const std::set<uint32_t> *spaces) noexcept :
   spaces(spaces),
   may_start(unsigned(std::min<ulint>(srv_n_read_io_threads, 8)) - 1) {}
 
+/** @return whether the server shuts down, or somebody has aborted the load */
+bool dict_files_t::must_end() const noexcept
+{
+  return srv_shutdown_state > SRV_SHUTDOWN_INITIATED ||
+    (spaces && buf_load_is_aborted());
+}
+
 /** Take the next slice.
 @param s     the slice, empty
 @param help  whether to start another thread, if there is one left to start
@@ -66,7 +89,7 @@ dict_files_t::dict_files_t(const std::set<uint32_t> *spaces) noexcept :
 bool dict_files_t::next(slice *s, bool help) noexcept
 {
   std::lock_guard<std::mutex> lock(mutex);
-  if (!more || srv_shutdown_state > SRV_SHUTDOWN_INITIATED)
+  if (!more || must_end())
     return false;
   {
     dict_rows_t::reader rows;
@@ -128,14 +151,14 @@ static void open_unusual(const dict_table_t &table, uint64_t changes) noexcept
 }
 
 /** Open the files of a slice. */
-void dict_files_t::open(const slice &s) noexcept
+void dict_files_t::open(const slice &s) const noexcept
 {
   for (const dict_table_t *table : s.tables)
   {
     const span<const char> name{table->name.m_name,
                                 strlen(table->name.m_name)};
     const uint32_t flags= dict_tf_to_fsp_flags(table->flags);
-    if (srv_shutdown_state > SRV_SHUTDOWN_INITIATED)
+    if (must_end())
       break;
     if (fil_space_get(table->space_id))
       continue;
@@ -181,11 +204,10 @@ void dict_files_t::run() noexcept
     slice s;
     if (!next(&s, help))
       break;
-    const auto before= buf_load_pace_t::usage::now();
+    const long before= n_waits();
     open(s);
-    const auto used= buf_load_pace_t::usage::now() - before;
-    help= is_starting || !used.time || DBUG_IF("dict_files_no_memory") ||
-      used.waits > s.tables.size() / 2;
+    help= is_starting || before < 0 || DBUG_IF("dict_files_no_memory") ||
+      size_t(n_waits() - before) > s.tables.size() / 2;
     if (!is_starting)
       pace.give_way();
   }

@@ -11,14 +11,16 @@ the load takes longer, and few statements wait for it.
 Each thread of the load calls buf_load_pace_t::give_way() after each millisecond of work
 or so. The thread sleeps if
 
- 1. another thread has taken the CPU from it,
- 2. it has had the CPU for less than half of the time, and
- 3. it has used more than its share: a twentieth of all CPUs, so half of one CPU if there
-    are ten.
+ 1. it has waited for a CPU, which other threads had, for longer than it has had one, and
+ 2. it has had one for more than its share: a twentieth of all CPUs, so half of the time
+    if there are ten.
 
-A thread that has a CPU for itself does not sleep because of 1 and 2, and one that waits
-for the disk most of the time because of 3. If there are more than ten CPUs, no thread
-sleeps.
+The time during which the thread waited for the disk or for a mutex does not count in 1.
+If there are ten CPUs or more, no thread sleeps, since 1 implies that 2 is false.
+
+The limit of a control group is not a CPU that other threads have: a server in a container
+does not sleep because of it. Only Linux says how long a thread has waited for a CPU; on
+other systems no thread sleeps.
 */
 
 #ifndef buf0pace_h
@@ -29,76 +31,101 @@ sleeps.
 #include <algorithm>
 #include <chrono>
 #include <thread>
-#ifdef HAVE_GETRUSAGE
-# include <sys/resource.h>
+#ifdef __linux__
+# include <fcntl.h>
+# include <unistd.h>
 #endif
 
-/** The pace of one thread. No other thread uses the object. */
+/** The pace of one thread, which creates the object. No other thread uses it. */
 class buf_load_pace_t
 {
 public:
-  /** What the thread has used */
+  /** Times of a thread, in nanoseconds */
   struct usage
   {
-    /** time on a CPU, in microseconds */
-    uint64_t cpu;
-    /** time, in microseconds */
-    uint64_t time;
-    /** how often the thread gave up the CPU to wait */
-    uint64_t waits;
-    /** how often another thread took the CPU from it */
-    uint64_t lost;
+    /** how long it has had a CPU */
+    uint64_t ran;
+    /** how long it has waited for a CPU */
+    uint64_t waited;
+    /** time that has passed */
+    uint64_t passed;
 
     usage operator-(const usage &u) const noexcept
-    { return {cpu - u.cpu, time - u.time, waits - u.waits, lost - u.lost}; }
-    /** @return what this thread has used until now; zeros if the system does not say */
-    static usage now() noexcept
-    {
-#ifdef RUSAGE_THREAD
-      struct rusage r;
-      if (!getrusage(RUSAGE_THREAD, &r))
-        return {
-          uint64_t(r.ru_utime.tv_sec + r.ru_stime.tv_sec) * 1000000 +
-            uint64_t(r.ru_utime.tv_usec + r.ru_stime.tv_usec),
-          microsecond_interval_timer(), uint64_t(r.ru_nvcsw),
-          uint64_t(r.ru_nivcsw)};
-#endif
-      return {0, 0, 0, 0};
-    }
+    { return {ran - u.ran, waited - u.waited, passed - u.passed}; }
   };
 
-  /** @return for how many microseconds a thread should sleep
-  @param used    what it has used since it slept last
+  buf_load_pace_t() noexcept
+  {
+#ifdef __linux__
+    file= open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+#endif
+    begin= now();
+  }
+  ~buf_load_pace_t()
+  {
+#ifdef __linux__
+    if (file >= 0)
+      close(file);
+#endif
+  }
+  buf_load_pace_t(const buf_load_pace_t&)= delete;
+  void operator=(const buf_load_pace_t&)= delete;
+
+  /** @return the times of this thread until now; zeros if the system does not say */
+  usage now() const noexcept
+  {
+#ifdef __linux__
+    char text[64];
+    const ssize_t len= file < 0 ? -1 : pread(file, text, sizeof text - 1, 0);
+    if (len > 0)
+    {
+      /* See Documentation/scheduler/sched-stats.rst of Linux */
+      text[len]= '\0';
+      char *end;
+      const uint64_t ran= strtoull(text, &end, 10);
+      return {ran, strtoull(end, nullptr, 10), my_interval_timer()};
+    }
+#endif
+    return {0, 0, 0};
+  }
+
+  /** @return for how many nanoseconds a thread should sleep
+  @param used    its times since it slept last
   @param n_cpus  number of CPUs */
   static uint64_t pause(const usage &used, unsigned n_cpus) noexcept
   {
-    if (!used.lost || used.time < 2 * used.cpu)
+    if (used.waited <= used.ran)
       return 0;
-    const uint64_t wanted= used.cpu * SHARE / std::max(n_cpus, 1U);
-    return wanted > used.time ? std::min(wanted - used.time, +MAX_PAUSE) : 0;
+    const uint64_t wanted= used.ran * SHARE / std::max(n_cpus, 1U);
+    return wanted > used.passed
+      ? std::min(wanted - used.passed, +MAX_PAUSE) : 0;
   }
 
   /** Sleep if statements need the CPUs: for at most 100 milliseconds. */
   void give_way() noexcept
   {
-    const usage used= usage::now() - begin;
-    if (const uint64_t us= pause(used, unsigned(my_getncpus())))
-      std::this_thread::sleep_for(std::chrono::microseconds(us));
-    else if (used.time < JUDGED)
+    const usage used= now() - begin;
+    if (const uint64_t ns= pause(used, unsigned(my_getncpus())))
+      std::this_thread::sleep_for(std::chrono::nanoseconds(ns));
+    else if (used.passed < JUDGED)
       return;
-    begin= usage::now();
+    begin= now();
   }
 
 private:
-  /** 1 / the part of all CPUs that a thread may use while others need them */
+  /** 1 / the part of all CPUs that a thread may have while others need them */
   static constexpr uint64_t SHARE= 20;
-  /** A sleep, in microseconds; so a shutdown does not wait for long */
-  static constexpr uint64_t MAX_PAUSE= 100000;
-  /** What happened longer ago than this does not count; in microseconds */
-  static constexpr uint64_t JUDGED= 20000;
+  /** A sleep, in nanoseconds; so a shutdown does not wait for long */
+  static constexpr uint64_t MAX_PAUSE= 100000000;
+  /** What happened longer ago than this does not count; in nanoseconds */
+  static constexpr uint64_t JUDGED= 20000000;
 
-  /** what the thread had used when it slept last, or at most JUDGED ago */
-  usage begin= usage::now();
+#ifdef __linux__
+  /** what the kernel says about this thread, or -1 */
+  int file;
+#endif
+  /** the times of the thread when it slept last, or at most JUDGED ago */
+  usage begin;
 };
 
 #endif

@@ -43,8 +43,9 @@ class dict_files_t
   };
 
   explicit dict_files_t(const std::set<uint32_t> *spaces) noexcept;
+  bool must_end() const noexcept;
   bool next(slice *s, bool help) noexcept;
-  static void open(const slice &s) noexcept;
+  void open(const slice &s) const noexcept;
   void run() noexcept;
   void run_thread() noexcept;
   void join() noexcept;
