@@ -72,8 +72,6 @@ OWNERS = (
      {"innodb-evicted-changes"}),
     (r"mysql-test/suite/table_cache/[rt]/innodb_evict_",
      {"innodb-eviction"}),
-    (r"mysql-test/suite/table_cache/[rt]/innodb_load_encrypted",
-     {"innodb-load-encrypted"}),
     (r"mysql-test/suite/table_cache/[rt]/innodb_load_pool",
      {"innodb-load-pool"}),
     (r"mysql-test/suite/table_cache/[rt]/innodb_start_", {"innodb-start"}),
@@ -113,8 +111,7 @@ EDITORS = {
     "sql/xa.cc": {"query-cache-xa"},
     "storage/innobase/row/row0merge.cc": {"innodb-index-stubs"},
     "storage/innobase/fil/fil0crypt.cc": {"innodb-key-rotation"},
-    "storage/innobase/buf/buf0dump.cc": {"innodb-load-pool",
-                                         "innodb-load-encrypted"},
+    "storage/innobase/buf/buf0dump.cc": {"innodb-load-pool"},
 }
 # MariaDB's own errors and weaknesses, each without anything before it
 ALONE = ("innodb-latch-wakeups", "s3-alter", "aria-checkpoint-no-memory",
@@ -126,8 +123,7 @@ ALONE = ("innodb-latch-wakeups", "s3-alter", "aria-checkpoint-no-memory",
          "innodb-index-stubs", "innodb-first-touch-descriptor",
          "repair-use-frm-share", "innodb-orphan-file", "innodb-key-rotation",
          "innodb-failed-create", "innodb-evicted-definition",
-         "aria-rtree-next", "innodb-evicted-changes",
-         "innodb-load-encrypted")
+         "aria-rtree-next", "innodb-evicted-changes")
 
 
 def all_sources():
