@@ -222,7 +222,7 @@ int my_realpath_of_dir(char *to, const char *dir)
       data_dir_length + (length= (size_t) (slash - dir)) < FN_REFLEN)
   {
     strmake(name, dir, length);
-    if (readlink(name, &c, 1) < 0 && errno == EINVAL)   /* It is no link */
+    if (readlink(name, &c, 1) < 0 && errno == EINVAL)   /* It is not a link */
     {
       memcpy(to, data_dir, data_dir_length);
       strmov(to + data_dir_length, name + 2);
@@ -421,7 +421,7 @@ int my_open_nosymlinks(const char *name, int flags, int mode)
 
 
 /**
-  Open a table's index file in the data directory, if it is no symbolic link
+  Open a table's index file in the data directory, if it is not a symbolic link
 
   @param      key        of the file, for the performance schema
   @param      name       './database/table.ext', see my_table_path()
@@ -456,7 +456,7 @@ File my_open_index_in_data_dir(PSI_file_key key __attribute__((unused)),
 
 
 /**
-  Open a table's data file in the data directory, if it is no symbolic link
+  Open a table's data file in the data directory, if it is not a symbolic link
 
   @param key    of the file, for the performance schema
   @param name   './database/table.ext', in the directory of an index file that

@@ -280,8 +280,8 @@ int open_index_begin(OPEN_INDEX *index, OPEN_INDEX_NAME *owner,
   Is an error a fact about the file, so that another thread that tries at once
   gets it, too? There are two other kinds of errors:
 
-  1. The next thread may succeed: no memory, no descriptor, a failing disk, the
-     file of a character set.
+  1. The next thread may succeed: there was no memory or no descriptor, a read
+     from the disk failed, or the file of a character set could not be read.
   2. The error depends on how the caller spells the name.
 
   (If MyISAM or Aria cannot read a header, it reports a damaged file, whatever

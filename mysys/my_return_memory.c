@@ -30,9 +30,9 @@
   4. InnoDB's master task evicts definitions after such a statement. It also
      starts the trimmer after each SLICE.
   5. The trimmer pauses before it trims (see pause_before_trim()) in two cases:
-     for less than a SLICE, and when evictions for table_cache_memory have freed
-     FREED bytes. Other evictions do not start it, because the server uses their
-     memory again.
+     if the master task has freed less than a SLICE, and if evictions for
+     table_cache_memory have freed FREED bytes. Other evictions do not start it,
+     because the server uses their memory again.
 
   Other allocators than glibc's have their own ways. If one is preloaded,
   glibc's arenas are nearly empty, and malloc_trim() does nothing.
@@ -49,7 +49,8 @@
 /** The trimmer starts when evictions have freed so many bytes. */
 #define FREED (1 << 20)
 
-/** Memory is returned when an administrator's statement has freed so many bytes. */
+/** A thread returns memory when an administrator's statement has freed so many
+    bytes. */
 #define SLICE (64 << 20)
 
 /** Least and longest pause before a trim for evictions, in microseconds. */

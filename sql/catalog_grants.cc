@@ -52,8 +52,8 @@ bool Granted_databases::add_name(const char *name)
 /**
   Add the database of a grant at the level of databases.
 
-  Most grants escape the wildcards: `site\_1` is the name site_1. An escape is what
-  wild_compare() takes for one.
+  Most grants escape the wildcards: `site\_1` is the name site_1. The function
+  recognizes an escape as wild_compare() does.
 */
 bool Granted_databases::add_pattern(const char *pattern)
 {
@@ -190,12 +190,12 @@ Ask_about_many::Ask_about_many(THD *thd, size_t count)
 {
   acl_asks_about_many= count > ACL_CACHE_SIZE;
   bool collects= acl_asks_about_many;
-  /* Tests have few databases */
   DBUG_EXECUTE_IF("catalog_full_walk", return;);
 #ifndef DBUG_OFF
+  /* Collect in any case, because tests have few databases */
   collects= true;
 #endif
-  /* Without memory the checks are asked about each name, and report it */
+  /* Without memory, the statement asks the checks, which report the error */
   if (collects)
     (void) m_granted.collect();
 }

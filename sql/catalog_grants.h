@@ -66,10 +66,16 @@ public:
   /** The names without wildcards, each once, in the order of their bytes */
   const Dynamic_array<LEX_CSTRING> &names() const { return m_names; }
 
-  /** Does each visible name begin, byte by byte, as a name or pattern here does? */
+  /**
+    Is each visible name one of names(), byte by byte, or does it begin with the
+    prefix() of a pattern?
+  */
   bool has_prefixes() const;
 
-  /** A pattern's bytes before the first wildcard: each of its names begins so */
+  /**
+    Number of patterns, and the bytes of each before its first wildcard. All
+    names that the pattern matches begin with these bytes.
+  */
   size_t patterns() const { return m_patterns.elements(); }
   const LEX_CSTRING &prefix(size_t i) const { return m_patterns.at(i).prefix; }
 

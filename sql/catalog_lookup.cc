@@ -113,8 +113,9 @@ bool Schema_condition::is_name(Item *item)
   case Item_func::CHAR_TYPECAST_FUNC:
   {
     /*
-      A length makes it warn about what it cuts off. In other character sets than
-      utf8 the name has other bytes, and several names may become the same one.
+      A CAST with a length warns about what it cuts off. In other character sets
+      than utf8 the name has other bytes, and several names may become the same
+      one.
     */
     CHARSET_INFO *to= func->collation.collation;
     return !((Item_char_typecast*) func)->has_explicit_length() &&
@@ -157,11 +158,12 @@ bool Schema_condition::only_names(Dynamic_array<LEX_CSTRING> *names,
 
 
 /**
-  Add the names with which an equality, an IN list, or such parts joined by OR compare.
+  Add the names with which the item compares the column. The item may be an
+  equality, an IN list, or several of these joined by OR.
 
-  The function adds names only if the comparison is one of bytes. With the collation of
-  these columns 'A' is equal to 'a', and a file system may have both; then only reading
-  the data directory finds all.
+  The function adds names only if the item compares bytes. With the collation of
+  these columns 'A' is equal to 'a', and a file system may have both. Then only
+  reading the data directory finds all names.
 
   @return false if the item can be true for other names, too
 */
@@ -239,7 +241,12 @@ bool Schema_condition::add_names(Item *item, Dynamic_array<LEX_CSTRING> *names,
 }
 
 
-/** Looking for one file costs at most a fifth of reading a small directory */
+/**
+  A statement looks for the files of the tables in WHERE, rather than read the
+  directories, if there are at most FEW_LOOKS names, or at most MOST_LOOKS looks
+  in all databases together. One look costs at most a fifth of reading a small
+  directory.
+*/
 static constexpr size_t MOST_LOOKS= 1000, FEW_LOOKS= 4;
 
 
@@ -273,7 +280,7 @@ bool Named_tables::find(const LEX_CSTRING &db, Dynamic_array<LEX_CSTRING*> *tabl
     *result= 1;
     return true;
   }
-  /* An old name may contain anything: the server checks it */
+  /* After #mysql50# a name may contain anything, so let the server check it */
   if (m_state != ONLY_NAMES || &db == &INFORMATION_SCHEMA_NAME || is_perfschema_db(&db) ||
       is_prefix(db.str, MYSQL50_TABLE_NAME_PREFIX))
     return false;

@@ -22,8 +22,8 @@
   The names are those of find_files() in sql_show.cc, with two exceptions, both about
   directories that no statement can use as a database:
 
-  - find_files() leaves out a directory that its owner may not read. So does a stat()
-    here; the list, and reading the data directory, have it.
+  - find_files() leaves out a directory that its owner may not read. Here the
+    statement leaves it out only if it calls stat() for it.
   - Looking a name up does not find a directory with a name that MariaDB would encode in
     another way, such as "aux" (aux@@@), or "@0041" (A).
 */

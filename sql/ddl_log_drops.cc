@@ -52,7 +52,10 @@ thread_local uint16 Ddl_log_drops::flags;
 thread_local handlerton *Ddl_log_drops::engine;
 bool (*Ddl_log_drops::is_referenced)(const char *path, bool look_it_up);
 
-/* Of an entry of InnoDB's that was logged ahead; ddl_log.h has the flags of other actions */
+/*
+  Flag of an entry for a table of InnoDB that the statement has logged ahead.
+  ddl_log.h has the flags of other actions.
+*/
 static constexpr uint16 LOGGED_AHEAD= 1 << 15;
 
 Ddl_log_drops::Ddl_log_drops(THD *thd, TABLE_LIST *tables, bool drop_sequence):
@@ -126,11 +129,15 @@ bool Ddl_log_drops::log_ahead(DDL_LOG_STATE *state, TABLE_LIST *table,
 
 bool Ddl_log_drops::must_stay(const DDL_LOG_ENTRY *entry)
 {
-  /* With foreign_key_checks=0, the statement may have dropped the table all the same */
+  /*
+    Let is_referenced() look whether the table still exists: with
+    foreign_key_checks=0 the statement may have dropped it although a key refers
+    to it.
+  */
   if (!(entry->flags & LOGGED_AHEAD) || !is_referenced ||
       !is_referenced(entry->tmp_name.str, true))
     return false;
-  /* Without the .frm file, the statement had come to the table, and dropped it */
+  /* If the .frm file is gone, the statement came to the table and dropped it */
   char frm[FN_REFLEN + 1];
   strxnmov(frm, sizeof(frm) - 1, entry->tmp_name.str, reg_ext, NullS);
   return !access(frm, F_OK);
@@ -146,7 +153,7 @@ bool Ddl_log_drops::log(DDL_LOG_STATE *state, TABLE_LIST *table,
     const auto &logged= ahead[next++];
     if (logged.table == table)
     {
-      state->main_entry= logged.entry;          // Of which a phase may be noted
+      state->main_entry= logged.entry;          // The caller may note a phase
       return false;
     }
   }

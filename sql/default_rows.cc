@@ -80,8 +80,12 @@ static void grow()
 /**
   May this share use one copy of its default row together with others?
 
-  Not if the .frm is older than MySQL 4.0: then the server sets null bits in the
-  row after it has read the row.
+  It has a copy of its own in three cases:
+
+  1. It is not in the table definition cache.
+  2. The row is shorter than LEAST_LENGTH.
+  3. The .frm is older than MySQL 4.0: then the server sets null bits in the row
+     after it has read the row.
 */
 
 bool shares_default_row(const TABLE_SHARE *share, const uchar *frm)

@@ -213,8 +213,8 @@ struct Change
 
 /**
   The newest list, and the queue of changes since. `lock` protects all of it. A thread
-  that makes a new list keeps it locked meanwhile: others that want the list wait, as
-  they would for the same entries of the directory.
+  that makes a new list keeps it locked meanwhile. Other threads that want the
+  list wait, as they would wait for the file system if they read the directory.
 */
 struct Newest
 {
@@ -281,7 +281,10 @@ bool Newest::watch()
 }
 
 
-/** Is there a directory, or a link, with this name? @return true if nobody can tell */
+/**
+  Is there a directory, or a link, with this name?
+  @return true if the file system reports an error
+*/
 bool Newest::look_at(const char *file, bool *is_there, bool *is_link) const
 {
   char path[2 * FN_REFLEN + 2];

@@ -14,8 +14,10 @@
 #include <atomic>
 
 /*
-  Engines that are initialized, those whose tables do not need files, those whose tables
-  do not need a .frm file, and all changes
+  Numbers of engines that are initialized, of those whose tables need no files,
+  and of those whose tables need no .frm file. engine_changes counts how often
+  any of these has changed, and engines_asked how often this thread has asked an
+  engine for its tables.
 */
 static std::atomic<int> engines_initialized(0), engines_without_files(0);
 static std::atomic<int> engines_without_frm(0);
@@ -46,13 +48,15 @@ bool tables_have_frm()
 
 #ifdef __linux__
 
-/** Bytes for each database that the names of tables and their index take at most */
+/** For each database, the names of its tables and their index take at most so
+    many bytes */
 static constexpr size_t TABLES_ROOM= 150;
-/** TABLES_ROOM counts so many databases in addition to those that are kept */
+/** The server allows room for this many databases more than it keeps */
 static constexpr size_t FIRST_DATABASES= 1000;
 /** Seconds after which a directory's time of change is trusted */
 static constexpr longlong OLD_ENOUGH= 2;
-/** Seconds after which a directory that nobody asks for may go */
+/** The server may remove a directory for which no statement has asked for so
+    many seconds */
 static constexpr longlong UNUSED_FOR= 3600;
 
 /** The names of the tables of one or more directories, next to each other */
@@ -127,7 +131,7 @@ static ulonglong nanoseconds(const struct timespec &time)
 }
 
 
-/** @return false if nothing is kept of this directory */
+/** @return false if the server must not keep names of this directory */
 bool Known_tables::make_key(const char *path, Known_tables_key *key)
 {
   struct stat stat;
@@ -138,7 +142,7 @@ bool Known_tables::make_key(const char *path, Known_tables_key *key)
       stat.st_ctim.tv_sec <= 0)
     return false;
   longlong old_enough= OLD_ENOUGH;
-  /* For tests: a later tick of the clock, which is the one that the file system reads */
+  /* For tests: trust a ctime after one tick of the file system's clock */
   DBUG_EXECUTE_IF("known_tables_young", old_enough= 0;);
   const ulonglong changed= nanoseconds(stat.st_ctim);
   if (changed + old_enough * 1000000000ULL >= nanoseconds(now))

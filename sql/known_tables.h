@@ -69,7 +69,7 @@ void known_tables_add(const Known_tables_key &key, const char *path,
                       const Dynamic_array<LEX_CSTRING*> &tables);
 
 /**
-  An engine has come (+1) or goes (-1).
+  The server has initialized an engine (+1), or is about to unload it (-1).
   @param by_files  it finds its tables by the names of files only, or not at all
   @param by_frm    it finds them by the names of .frm files only, or not at all
 */

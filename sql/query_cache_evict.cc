@@ -14,9 +14,9 @@
 
   A limit of bytes and of steps bounds the eviction, not a limit of time: one
   allocation calls make_room() at most VICTIMS times, and no more after it has
-  evicted EVICT_LENGTH bytes, or the wanted length if that is more. insert()
-  stores a long packet in pieces of INSERT_PIECE bytes and releases the lock
-  between them.
+  evicted EVICT_LENGTH bytes, or the wanted length if that is more.
+  query_cache_insert() stores a long packet in pieces of INSERT_PIECE bytes: for
+  each it calls insert(), which takes the lock and releases it.
 
   The caller of every function here holds the cache's lock.
 */
@@ -25,9 +25,12 @@
 #include "sql_class.h"
 #include "query_cache_parts.h"
 
-/* Number of LRU queries that one allocation evicts, each with neighbours */
+/* One allocation evicts at most so many LRU queries, each with neighbours */
 static constexpr uint VICTIMS= 64;
-/* Bytes that one allocation evicts: more than any piece of a packet needs */
+/*
+  After so many bytes an allocation starts no further eviction. It is more than
+  any piece of a packet needs.
+*/
 static constexpr size_t EVICT_LENGTH= VICTIMS * Query_cache::INSERT_PIECE;
 /* fit_last_block() moves at most this many bytes to a tighter block */
 static constexpr size_t FIT_LENGTH= 64 << 10;

@@ -372,7 +372,10 @@ void Query_cache::free_query_internal(Query_cache_block *query_block)
 }
 
 
-/** Unlink a query's node from its table's list. Free the table with the last */
+/**
+  Unlink a query's node from its table's list. If it was the last node, free the
+  table's block.
+*/
 
 void Query_cache::unlink_table(Query_cache_block_table *node)
 {

@@ -5,10 +5,11 @@
 
   Query cache: SET GLOBAL query_cache_size, and disabling.
 
-  give_up_area() resets the pointers of the statements that write incomplete
-  results, at most one per connection. Then the thread that removes the area's
-  last pin frees it with all its results (query_cache_pins.cc). So for a moment
-  there are two areas, and no thread has touched the memory of the new one yet.
+  A resize gives up the area, the memory of the whole cache, and allocates a new
+  one. give_up_area() first resets the pointer of each statement that is writing
+  a result, at most one per connection. Later the thread that removes the old
+  area's last pin frees it with all its results (query_cache_pins.cc). Until
+  then there are two areas.
 
   At most two areas exist. So a resize waits (wait_for_readers(), without locks)
   in two cases:

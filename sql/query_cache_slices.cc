@@ -36,10 +36,10 @@ static constexpr ulonglong PAUSE= 200000;
 static constexpr ulonglong LONGEST_PAUSE= 50000000;
 
 /*
-  One stage for all waits here. SHOW PROCESSLIST has it, the performance schema
-  has not: performance_schema_max_stage_classes is 160 by default, MariaDB has
-  158 stages, mysys has a new one, and the last place is for a plugin, such as
-  MyRocks.
+  One stage for all waits here. SHOW PROCESSLIST shows it. The performance
+  schema does not know it: performance_schema_max_stage_classes is 160 by
+  default, MariaDB has 158 stages, mysys has a new one, and the last place is
+  for a plugin, such as MyRocks.
 */
 PSI_stage_info stage_waiting_to_maintain_query_cache=
 { 0, "Waiting to maintain the query cache", 0 };
@@ -99,7 +99,8 @@ Query_cache_right query_cache_may_pack, query_cache_may_walk;
 
 
 /**
-  Get the right, and wait until no other thread has it. The caller holds no lock.
+  Wait until no other thread has the right, and take it. The caller holds no
+  lock.
 
   A thread sets a stage only if it has to wait: in MariaDB a flush has only one
   stage, that of the cache's lock, and perfschema.stage_mdl_global counts them.
@@ -192,7 +193,7 @@ void Query_cache::init_reclaim()
 void Query_cache::want_reclaim()
 {
   /*
-    One signal is enough: the thread reads the flag before it sleeps for long
+    One signal is enough: the thread reads the flag before it waits for a signal
   */
   if (dead_tables && !reclaim_wanted)
   {

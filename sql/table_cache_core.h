@@ -620,8 +620,8 @@ public:
   }
 
   /**
-    Is an object linked that was released with the stamp EVICT_FIRST? If it is
-    free, it is the next victim.
+    Is there a linked object that was released with the stamp EVICT_FIRST? If it
+    is free, it is the next victim.
   */
   bool has_evict_first()
   {

@@ -59,7 +59,7 @@ template <class Object, class Links> class Table_cache_order
   static constexpr uint BITS= 6, DIGITS= 1 << BITS, LEVELS= 64 / BITS + 1;
 
   List lists[LEVELS][DIGITS];
-  /** So many objects were inserted since next() found the list empty. */
+  /** Number of objects inserted since next() last found the list empty. */
   uint32 lengths[LEVELS][DIGITS];
   /** A bit for each list of a level. Clear: the list is empty. */
   ulonglong filled[LEVELS];

@@ -5,11 +5,11 @@
   A TABLE has its second record buffer only while a statement uses it.
 
   Each TABLE has two buffers of the length of the table's longest row, record[0]
-  and record[1]. Columns (Field) point into the first one. The second one holds
-  an old row beside a new one, and a few kinds of SELECT use it as well, but
-  nobody needs its contents after the statement. In WordPress's tables a buffer
-  has 2 KiB on average, and a server may have 100,000 TABLEs open, and a few
-  hundred in use.
+  and record[1]. Columns (Field) point into the first one. A statement that
+  changes a row keeps the old row in the second one, and a few kinds of SELECT
+  use it, too. No statement needs what an earlier one has left there. In
+  WordPress's tables a buffer has 2 KiB on average. A server may have 100,000
+  TABLEs open, of which a few hundred are in use.
 
   So a thread takes a buffer when it gets a TABLE (tc_take_record()), and gives
   it back when it releases the TABLE (tc_give_record()). While the TABLE has no
@@ -124,7 +124,7 @@ bool tc_take_record(THD *thd, TABLE *table)
                            table->s->rec_buff_length, MYF(MY_WME));
   if (unlikely(!record))
     return true;
-  /* It is not the TABLE's: tc_weigh_new() does not count it */
+  /* The TABLE does not own the buffer, so tc_weigh_new() must not count it */
   if (const int64 allocated= (int64) thd->status_var.global_memory_used - before)
     Table_cache_instance::weight_of(table)->allocated_before+= allocated;
   MEM_UNDEFINED(record, table->s->rec_buff_length);

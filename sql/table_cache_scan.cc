@@ -124,8 +124,8 @@ bool tc_scan_leaves_last(TDC_element *element)
 /**
   A statement under LOCK TABLES uses a TABLE that is locked.
 
-  The first statement that uses a TABLE of LOCK TABLES and is no scan makes it
-  an ordinary TABLE. Functions and triggers lock the tables that they use, and
+  The first statement that uses a TABLE of LOCK TABLES and is not a scan makes
+  it an ordinary TABLE. Functions and triggers lock the tables that they use, and
   are part of the statement around them.
 */
 

@@ -202,7 +202,10 @@ static bool open_table_of(THD *thd, const Dump_entry *entry, uint tables)
     }
     error= open_tables(thd, &list, &counter, MYSQL_OPEN_IGNORE_REPAIR |
                        MYSQL_OPEN_IGNORE_LOGGING_FORMAT);
-    /* More hits: this found an open instance, which a user has used. */
+    /*
+      If the hits have risen, the thread got an instance that a user has opened:
+      leave its place in the order of eviction.
+    */
     if (!error && get_info(thd, entry, &after) && before.hits == after.hits)
     {
       for (uint i= 0; i < tables; i++)
@@ -283,7 +286,7 @@ static void *load_thread(void *arg)
   my_free(arg);
   dump_attach_thd(thd);
   load_entries(load, thd);
-  /* The load is not complete; see run_daemon() */
+  /* End the whole load: without this thread it would stay incomplete */
   if (thd->killed)
     load->abort= true;
   dump_delete_thd(thd);

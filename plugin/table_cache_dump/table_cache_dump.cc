@@ -158,8 +158,8 @@ static void do_dump(THD *thd, const char *why, bool to_log)
     tell(dump_text, to_log, false, "dumped %lu tables to '%s'", tables,
          dump_file_name);
     /*
-      The file may be left from a load that has ended the server. That load read
-      the dump that this one has just replaced.
+      The loading file may be left from a load that ended the server. This dump
+      has just replaced the one that the load read.
     */
     if (!load_runs)
       dump_remove_loading_file();

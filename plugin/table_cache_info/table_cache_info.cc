@@ -47,7 +47,7 @@ static ST_FIELD_INFO table_cache_fields[]=
   Column("EVICTIONS",     ULonglong(20), NOT_NULL),     // TABLEs evicted
   Column("IDLE_SECONDS",  ULonglong(20), NULLABLE),     // NULL: never used
   Column("SCAN_OPENS",    ULonglong(20), NOT_NULL),     // of MISSES, by scans
-  // Bytes that count for table_cache_memory; InnoDB's definition does not show
+  // Bytes that count for table_cache_memory, without InnoDB's definition
   Column("TABLES_MEMORY", ULonglong(20), NOT_NULL),     // of all OPEN_TABLES
   Column("DEFINITION_MEMORY", ULonglong(20), NOT_NULL),
   CEnd()

@@ -36,11 +36,11 @@
 #include "drop_batch.h"
 #include "sql_class.h"
 
-/** Of the statement of this thread. */
+/** The batch of the statement that this thread executes. */
 static thread_local struct
 {
   bool runs;
-  /** What it has to sync. "": nothing */
+  /** The directory that the thread still has to sync, or "" */
   char directory[FN_REFLEN];
 } batch;
 

@@ -500,7 +500,10 @@ static void waiting_threads_share_an_error(void)
   }
   ok(bad == 0, "those who wait own the name in order of arrival");
 
-  /* Same way, other way, not opening; and in between */
+  /*
+    A third of the threads open the file in the same way as the owner, a third
+    in another way, and the others close or create it.
+  */
   open_index_begin(&index_under_test, &owner, names[0], strlen(names[0]), how);
   for (i= 0; i < THREADS; i++)
     openers[i].how= i % 3 == 0 ? how : i % 3 == 1 ? other_how :

@@ -82,7 +82,7 @@ static void one_thread(void)
 }
 
 
-/** Take and give back buffers, and write into each whose it is. */
+/** Take and give back buffers, and write the thread's mark into each. */
 
 static void *use_buffers(void *arg)
 {

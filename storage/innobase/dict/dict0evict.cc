@@ -131,7 +131,7 @@ public:
   }
 };
 
-/** @return whether a table counts as used by statements that are no scan */
+/** @return whether a table counts as used by statements that are not scans */
 bool is_used(const dict_table_t &table) noexcept
 {
   if (table.used)

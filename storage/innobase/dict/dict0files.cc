@@ -239,8 +239,8 @@ void dict_files_t::join() noexcept
   }
 }
 
-/** @return whether the dictionary's header has the highest tablespace identifier; it had
-not before MySQL 5.1. dict_boot() has read it. */
+/** @return whether the dictionary's header has the highest tablespace
+identifier. A header from before MySQL 5.1 has none. dict_boot() has read it. */
 static bool max_space_id_is_known() noexcept
 {
   dict_mtr_t mtr;

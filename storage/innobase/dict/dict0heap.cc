@@ -33,7 +33,7 @@ mem_heap_t *dict_heap_create(ulint size) noexcept
 void dict_heap_free(mem_heap_t *heap) noexcept
 {
   ut_ad(heap->type == MEM_HEAP_DYNAMIC);
-  /* Else its block is shorter than a piece: dict_heap_create() has not made it */
+  /* dict_heap_create() has rounded the length; give() relies on that */
   ut_ad(heap->len == mem_stock_t::rounded(heap->len));
 #if MYSQL_VERSION_ID < 110800
   ut_ad(!heap->free_block);

@@ -91,7 +91,7 @@ from its tail.
 @param bytes   stop when so many bytes are free
 @param visits  number of visited tables; this adds those that it visits
 @param freed   this adds the bytes of the evicted tables
-@return whether it stopped only because its time was over */
+@return whether its time was over */
 bool evict_slice(size_t bytes, ulint *visits, size_t *freed) noexcept
 {
   ut_ad(dict_sys.locked());

@@ -153,8 +153,8 @@ dict_string column(const rec_t *rec, ulint n)
     ? dict_string() : dict_string(reinterpret_cast<const char*>(field), len);
 }
 
-/** Check the flags first: dict_load_table_low() would report invalid ones, and later
-dict_load_table_one() reports them.
+/** Check the flags of a record before dict_load_table_low() reads it, which
+would report invalid flags. dict_load_table_one() will report them later.
 @param rec  record of SYS_TABLES
 @return whether there is nothing to report */
 bool are_flags_usual(const rec_t *rec)

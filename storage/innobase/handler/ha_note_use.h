@@ -2,11 +2,11 @@
 
 /**
   @file
-  Set dict_table_t::used if a statement that is no scan has used the table.
+  Set dict_table_t::used if a statement that is not a scan has used the table.
   dict0evict.cc evicts tables without this flag first.
 
-  1. TDC_element::only_scanned is true until a statement that is no scan uses the
-     share. When a thread closes a handler and only_scanned is false, it sets
+  1. TDC_element::only_scanned is true until a statement that is not a scan uses
+     the share. When a thread closes a handler and only_scanned is false, it sets
      dict_table_t::used. This is early enough, because InnoDB does not evict the
      table while a handler is open.
   2. After that neither flag returns to 'scans only' while the object lives. A

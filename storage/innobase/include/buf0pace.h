@@ -11,9 +11,10 @@ the load takes longer, and few statements wait for it.
 Each thread of the load calls buf_load_pace_t::give_way() after each millisecond of work
 or so. The thread sleeps if
 
- 1. it has waited for a CPU, which other threads had, for longer than it has had one, and
- 2. it has had one for more than its share: a twentieth of all CPUs, so half of the time
-    if there are ten.
+ 1. it has waited for a CPU, while other threads had it, for longer than it has
+    run, and
+ 2. it has run for more than its share: a twentieth of the time of all CPUs, so
+    half of the time if there are ten.
 
 The time during which the thread waited for the disk or for a mutex does not count in 1.
 If there are ten CPUs or more, no thread sleeps, since 1 implies that 2 is false.
@@ -115,7 +116,7 @@ public:
 private:
   /** 1 / the part of all CPUs that a thread may have while others need them */
   static constexpr uint64_t SHARE= 20;
-  /** A sleep, in nanoseconds; so a shutdown does not wait for long */
+  /** Longest sleep, in nanoseconds, so that a shutdown does not wait long */
   static constexpr uint64_t MAX_PAUSE= 100000000;
   /** What happened longer ago than this does not count; in nanoseconds */
   static constexpr uint64_t JUDGED= 20000000;

@@ -88,8 +88,9 @@ public:
   static bool may_read() noexcept;
   /** @return whether this thread is between dict_sys.lock() and dict_sys.unlock() */
   static bool may_change() noexcept;
-  /** @return whether this thread may add an index to a definition: to one that others
-  see only while it holds dict_sys.latch exclusively */
+  /** @return whether this thread may add an index to a definition. If the
+  definition is in the cache, the thread must hold dict_sys.latch exclusively;
+  otherwise may_read() is enough. */
   static bool may_build(const dict_table_t &table) noexcept;
   /** @return whether this thread may write rows of a table: those of the dictionary
   tables only if may_change() */

@@ -19,8 +19,8 @@ dict_table_t::create(), which allocates everything except the names
 @param n_v_cols  number of virtual ones among them */
 inline ulint dict_table_heap_size(ulint n_cols, ulint n_v_cols)
 {
-  /* "meta_value", "comment_author_email": most names are not longer. Those of
-  the system columns take 30 bytes. */
+  /* The heap has NAME bytes for each name with its 0: "meta_value" takes 11,
+  "comment_author_email" 21. The names of the system columns take 30 bytes. */
   static constexpr ulint NAME= 14, SYSTEM_NAMES= 30;
   return mem_heap_size_t().add(sizeof(dict_table_t))
     .add((n_cols - n_v_cols + DATA_N_SYS_COLS) * sizeof(dict_col_t))

@@ -62,8 +62,8 @@ public:
 
   class for_commit;
 
-  /** Delete the files. The caller must hold no latch. The log is durable up to the
-  commit of the transactions. */
+  /** Delete the files. The caller must hold no latch. If the function writes a
+  FILE_DELETE record, it also makes the commits of the transactions durable. */
   void run() noexcept;
 
   /** run() of the current object */
