@@ -242,7 +242,10 @@ void tc_purge()
 
   Other threads evict one TABLE for each that they open, or that they release
   after this function found it used. So only the statement that sets the new
-  limit pays for it.
+  limit pays for it. It evicts no more TABLEs than there are when it begins:
+  with a low table_cache_memory, other threads could open TABLEs as fast as this
+  one evicts them. KILL does not end it, because the cache would stay above the
+  limit.
 
   Threads that open tables compete for the mutex of the order, so this function
   takes several TABLEs each time that it gets the mutex. A thread that flushes
@@ -253,11 +256,15 @@ void tc_trim()
 {
   THD *thd= current_thd;
   Table_list list;
-  while (tc.evict(thd, tc_limit, 32, true, &list))
+  uint left= tc_records();
+  while (left && tc.evict(thd, tc_limit, MY_MIN(left, 32), true, &list))
   {
     size_t bytes= 0;
     while (TABLE *table= list.pop_front())
+    {
       bytes+= close_evicted(thd, table);
+      left--;
+    }
     if (thd)
       my_return_slice(bytes, TRUE);
   }
