@@ -101,7 +101,10 @@ is right even after a change, because no thread can have replaced the file:
     tablespace stays in fil_system until the file is deleted.
  2. A new file gets a new identifier.
  3. DISCARD TABLESPACE gives the table another identifier, so the row has changed.
- 4. DDL that removes a file which it has not opened removes the row, too.
+ 4. If DROP TABLE has a definition without a tablespace, because the file could not be
+    opened when the definition was loaded, it deletes the file by its name, and later
+    the row. In between, the thread may create the fil_space_t for the deleted file.
+    The commit of DROP looks for it, and removes it: see fil_deletion_t::for_commit.
 
 So if fil_system does not have the identifier in 4, while SYS_TABLES still has the
 same row, the file belongs to that row.
@@ -292,13 +295,28 @@ bool is_space_there(const dict_table_t &table)
 }
 #endif
 
+/** @return the size of a tablespace, in pages; 0 if DDL is deleting its file, or the file
+cannot be read
+@param space  tablespace; the caller holds a reference */
+uint32_t get_size(fil_space_t *space)
+{
+  if (!space->size)
+  {
+    mysql_mutex_lock(&fil_system.mutex);
+    if (!space->is_stopping())
+      space->read_page0(nullptr, false);
+    mysql_mutex_unlock(&fil_system.mutex);
+  }
+  return space->size;
+}
+
 /** @return whether the root page of the clustered index is valid
 @param table  definition; the caller holds a reference to table->space */
 bool read_root(dict_table_t *table)
 {
   dict_index_t *index= dict_table_get_first_index(table);
   if (!index || !index->is_primary() || index->is_corrupted() ||
-      index->page >= table->space->get_size())
+      index->page >= get_size(table->space))
     return false;
 
   bool ok= false;

@@ -238,12 +238,14 @@ bool fil_ibd_file::open(uint32_t id, uint32_t expected,
 }
 
 #if defined UNIV_DEBUG && !defined _WIN32
-/** @return whether a path leads to an open file, and not to another one */
-static bool is_file_at(const char *path, os_file_t file)
+/** @return whether a path does not lead to another file than this one. There may be no
+file: DROP deletes the file first if it has no tablespace for it. */
+static bool is_no_other_at(const char *path, os_file_t file)
 {
   struct stat a, b;
-  return !stat(path, &a) && !fstat(file, &b) && a.st_ino == b.st_ino &&
-    a.st_dev == b.st_dev;
+  if (stat(path, &a))
+    return errno == ENOENT;
+  return !fstat(file, &b) && a.st_ino == b.st_ino && a.st_dev == b.st_dev;
 }
 #endif
 
@@ -267,7 +269,7 @@ fil_space_t *fil_ibd_file::create_space(uint32_t id, uint32_t expected,
     /* DDL may have put another file there since open(): the caller keeps it out, and has
     read the table's row again */
     ut_ad(!is_open || dict_rows_t::may_read());
-    IF_WIN(, ut_ad(!is_open || is_file_at(path, handle)));
+    IF_WIN(, ut_ad(!is_open || is_no_other_at(path, handle)));
     /* If InnoDB has a key for encryption, startup opens the files of all tables. Let it
     keep at most half of innodb_open_files open, because innodb_open_files may be as
     large as the limit of descriptors. Startup neither waits for a descriptor nor closes
