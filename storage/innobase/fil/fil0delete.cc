@@ -156,8 +156,10 @@ constexpr size_t MAX_PENDING= 64;
 
 /** protects first, and fil_deletion_t::tables and next */
 std::mutex deletions_mutex;
-/** woken up when tables have left an object */
+/** woken up when tables have left an object, and when progress changes */
 std::condition_variable deletion_ended;
+/** how many steps the threads in run() have done; deletions_mutex protects it */
+size_t progress;
 /** the objects that have tables */
 fil_deletion_t *first;
 /** whether the list has an object. A thread that has seen under dict_sys.latch that a
@@ -167,6 +169,15 @@ std::atomic<bool> any{false};
 } // namespace
 
 thread_local fil_deletion_t *fil_deletion_t::current;
+
+/** A thread in run() has done a step. Purge, which waits for it, sees that it does not
+hang. */
+static void make_progress() noexcept
+{
+  std::lock_guard<std::mutex> guard(deletions_mutex);
+  progress++;
+  deletion_ended.notify_all();
+}
 
 /** Enter the list. The caller holds the mutex, and is about to add the first table. */
 void fil_deletion_t::enter() noexcept
@@ -271,12 +282,18 @@ void fil_deletion_t::end_statement()
   delete current;
 }
 
-void fil_deletion_t::for_commit::add(table_id_t id, const fil_space_t *space)
+void fil_deletion_t::for_commit::add(const dict_table_t &table, const fil_space_t *space)
   noexcept
 {
+  /* The file could not be opened when the definition was loaded, and the statement has
+  deleted it by its name. A thread that loads the buffer pool may have opened the file
+  meanwhile. Remove that tablespace, too: otherwise purge would delete the file that has
+  the name by then. */
+  if (!space && table.space_id && !table.is_temporary())
+    space= fil_space_get(table.space_id);
   if (!space || !space->id);
   else if (current)
-    current->add(id, space->id);
+    current->add(table.id, space->id);
   else
     spaces.push_back(space->id);
 }
@@ -339,13 +356,14 @@ void fil_deletion_t::before_purge(table_id_t id) noexcept
                          STRING_WITH_LEN("now SIGNAL purge_waits"));
                       lock.lock(););
 #endif
-      /* The other thread hangs if the file system does. It deletes up to MAX_PENDING
-      files before it says so. */
+      /* The other thread hangs if the file system does. It may delete MAX_PENDING files
+      before this one is gone, so the wait begins anew with each of its steps. */
       dict_sys_t::wait_t wait;
+      const size_t seen= progress;
       wait.until(deletion_ended, lock, [&]()
       {
         d= find(id, &owner);
-        return !d || !d->running;
+        return !d || !d->running || progress != seen;
       });
       continue;
     }
@@ -528,7 +546,10 @@ void fil_deletion_t::run() noexcept
                   if (!spaces.empty()) DBUG_SUICIDE(););
 
   for (fil_space_t *space : stopped)
+  {
+    make_progress();
     end_io(space);
+  }
 
   log_sys.latch.wr_lock(LOG_LATCH_CALL);
   for (fil_space_t *space : stopped)
@@ -545,6 +566,8 @@ void fil_deletion_t::run() noexcept
     pfs_os_file_t handle= free(space);
     if (handle != OS_FILE_CLOSED)
       handles.push_back(handle);
+    make_progress();
+    DEBUG_SYNC_C("fil_deletion_file_gone");
   }
 
   {
@@ -562,10 +585,10 @@ void fil_deletion_t::run() noexcept
       deletion_ended.notify_all();
     }
     /* Purge is deleting what is left */
-    if (!tables.empty())
+    while (const size_t left= tables.size())
     {
       dict_sys_t::wait_t wait;
-      wait.until(deletion_ended, lock, [this]() { return tables.empty(); });
+      wait.until(deletion_ended, lock, [this, left]() { return tables.size() != left; });
     }
   }
 #if MYSQL_VERSION_ID < 110800

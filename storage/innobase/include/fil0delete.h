@@ -133,9 +133,9 @@ class fil_deletion_t::for_commit
 public:
   /** Add a table. The transaction has been committed, and this thread still holds the
   exclusive dict_sys.latch, so that purge has not seen it.
-  @param id     table identifier
-  @param space  tablespace of the table, or nullptr */
-  void add(table_id_t id, const fil_space_t *space) noexcept;
+  @param table  table
+  @param space  its tablespace, or nullptr if the file could not be opened */
+  void add(const dict_table_t &table, const fil_space_t *space) noexcept;
   /** Delete the files that no fil_deletion_t has taken. trx_t::commit() calls this when
   it has released lock_sys.latch. */
   void end_of_commit() noexcept;
