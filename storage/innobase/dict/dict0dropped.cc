@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/**************************************************//**
+@file dict/dict0dropped.cc
+Files that a DROP has left. See dict0dropped.h
+*******************************************************/
+
+#include "dict0dropped.h"
+#include "dict0dict.h"
+#include "fil0fil.h"
+#include "fsp0file.h"
+#include "os0file.h"
+#include "srv0srv.h"
+#include "log.h"
+#include <map>
+#include <string>
+
+/** The names, each with the identifier of its tablespace. A name stays when purge has
+deleted the file; InnoDB gives no tablespace the identifier of an earlier one. */
+static std::map<std::string, uint32_t> names;
+
+void dict_dropped_t::open_file(const span<const char> name, const char *path,
+                               uint32_t space_id, uint32_t flags) noexcept
+{
+  bool exists= false;
+  os_file_type_t type;
+  RemoteDatafile remote;
+  if (remote.open_link_file(name))
+  {
+    /* Where transactions are not rolled back, DROP may not be committed */
+    if (os_file_status(remote.filepath(), &exists, &type) && !exists &&
+        !high_level_read_only && srv_force_recovery <= SRV_FORCE_NO_TRX_UNDO)
+      RemoteDatafile::delete_link_file(name);
+  }
+  else if (!os_file_status(path, &exists, &type))
+    exists= false;
+  /* This checks the identifier: purge must not delete another table's file */
+  if (exists)
+    fil_ibd_open(space_id, dict_tf_to_fsp_flags(flags),
+                 fil_space_t::VALIDATE_SPACE_ID, name, path);
+}
+
+void dict_dropped_t::add(const span<const char> name, uint32_t space_id) noexcept
+{
+  ut_ad(dict_sys.locked());
+  /* Where transactions are not rolled back, DROP may not be committed */
+  if (!high_level_read_only && srv_force_recovery <= SRV_FORCE_NO_TRX_UNDO &&
+      fil_space_get(space_id))
+    names[std::string(name.data(), name.size())]= space_id;
+}
+
+/** Delete a file, if purge has not.
+@param name      table name
+@param space_id  its tablespace */
+static void delete_file(const std::string &name, uint32_t space_id)
+{
+  const fil_space_t *space= fil_space_get(space_id);
+  if (!space)
+    return;
+  ut_ad(space->name().size() == name.size());
+  ut_ad(!memcmp(space->name().data(), name.data(), name.size()));
+  sql_print_information("InnoDB: Deleting the file that an interrupted DROP TABLE of %s has"
+                        " left", name.c_str());
+  const pfs_os_file_t handle= fil_delete_tablespace(space_id);
+  if (handle != OS_FILE_CLOSED)
+    os_file_close(handle);
+}
+
+void dict_dropped_t::make_way(const span<const char> name) noexcept
+{
+  ut_ad(dict_sys.locked());
+  if (names.empty())
+    return;
+  const auto it= names.find(std::string(name.data(), name.size()));
+  if (it == names.end())
+    return;
+  delete_file(it->first, it->second);
+  names.erase(it);
+}
+
+void dict_dropped_t::make_way_in(const span<const char> database) noexcept
+{
+  ut_ad(dict_sys.locked());
+  const std::string prefix(database.data(), database.size());
+  const auto first= names.lower_bound(prefix);
+  auto it= first;
+  for (; it != names.end() && !it->first.compare(0, prefix.size(), prefix); ++it)
+    delete_file(it->first, it->second);
+  names.erase(first, it);
+}
