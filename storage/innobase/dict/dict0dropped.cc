@@ -13,11 +13,14 @@ Files that a DROP has left. See dict0dropped.h
 #include "srv0srv.h"
 #include "log.h"
 #include <map>
+#include <set>
 #include <string>
 
 /** The names, each with the identifier of its tablespace. A name stays when purge has
 deleted the file; InnoDB gives no tablespace the identifier of an earlier one. */
 static std::map<std::string, uint32_t> names;
+/** The tablespaces of the names, until the end of the start */
+static std::set<uint32_t> tablespaces;
 
 void dict_dropped_t::open_file(const span<const char> name, const char *path,
                                uint32_t space_id, uint32_t flags) noexcept
@@ -46,7 +49,30 @@ void dict_dropped_t::add(const span<const char> name, uint32_t space_id) noexcep
   /* Where transactions are not rolled back, DROP may not be committed */
   if (!high_level_read_only && srv_force_recovery <= SRV_FORCE_NO_TRX_UNDO &&
       fil_space_get(space_id))
+  {
     names[std::string(name.data(), name.size())]= space_id;
+    tablespaces.insert(space_id);
+  }
+}
+
+bool dict_dropped_t::is_empty() noexcept { return names.empty(); }
+
+void dict_dropped_t::forget_space(uint32_t space_id) noexcept
+{
+  ut_ad(dict_sys.locked());
+  if (!tablespaces.erase(space_id))
+    return;
+  for (auto it= names.begin(); it != names.end(); )
+    if (it->second == space_id)
+      it= names.erase(it);
+    else
+      ++it;
+}
+
+void dict_dropped_t::close() noexcept
+{
+  names.clear();
+  tablespaces.clear();
 }
 
 /** Delete a file, if purge has not.
@@ -55,10 +81,10 @@ void dict_dropped_t::add(const span<const char> name, uint32_t space_id) noexcep
 static void delete_file(const std::string &name, uint32_t space_id)
 {
   const fil_space_t *space= fil_space_get(space_id);
-  if (!space)
+  /* If the table was renamed before it was dropped, the list has both names */
+  if (!space || space->name().size() != name.size() ||
+      memcmp(space->name().data(), name.data(), name.size()))
     return;
-  ut_ad(space->name().size() == name.size());
-  ut_ad(!memcmp(space->name().data(), name.data(), name.size()));
   sql_print_information("InnoDB: Deleting the file that an interrupted DROP TABLE of %s has"
                         " left", name.c_str());
   const pfs_os_file_t handle= fil_delete_tablespace(space_id);

@@ -18,6 +18,13 @@ or drops the database, the thread deletes the file first: make_way(). Otherwise
    statement would succeed, and purge would later delete the file of the new table. It
    deletes by name.
 
+RENAME delete-marks a row of SYS_TABLES, too, but the file belongs to the row with the new
+name. Two checks keep that file:
+
+1. forget_space(): at the end of the start, no name here has a tablespace that is in a row
+   without delete mark.
+2. The name of the file must still be that of the dropped table.
+
 Only the start adds names here. While the server runs, the metadata lock of a DROP
 keeps other statements from using the name until the file is deleted.
 
@@ -44,11 +51,21 @@ public:
   static void open_file(const st_::span<const char> name, const char *path,
                         uint32_t space_id, uint32_t flags) noexcept;
 
-  /** Remember the name of a dropped table at the start. Recovery or open_file() may have
-  opened the file. If neither has, this does nothing.
+  /** Remember the name in a delete-marked row of SYS_TABLES at the start. Recovery or
+  open_file() may have opened the file. If neither has, this does nothing.
   @param name      the table
   @param space_id  its tablespace */
   static void add(const st_::span<const char> name, uint32_t space_id) noexcept;
+
+  /** @return whether the list is empty */
+  static bool is_empty() noexcept;
+
+  /** Forget the names with a tablespace that belongs to a table.
+  @param space_id  tablespace in a row without delete mark */
+  static void forget_space(uint32_t space_id) noexcept;
+
+  /** Forget all names; InnoDB shuts down. */
+  static void close() noexcept;
 
   /** Delete the file that a DROP has left under a name, if purge has not.
   @param name  of a table that the caller creates, or the new name of a table; nobody
