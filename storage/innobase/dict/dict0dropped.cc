@@ -57,16 +57,17 @@ void dict_dropped_t::add(const span<const char> name, uint32_t space_id) noexcep
 
 bool dict_dropped_t::is_empty() noexcept { return names.empty(); }
 
-void dict_dropped_t::forget_space(uint32_t space_id) noexcept
+bool dict_dropped_t::forget_space(uint32_t space_id) noexcept
 {
   ut_ad(dict_sys.locked());
   if (!tablespaces.erase(space_id))
-    return;
+    return false;
   for (auto it= names.begin(); it != names.end(); )
     if (it->second == space_id)
       it= names.erase(it);
     else
       ++it;
+  return true;
 }
 
 void dict_dropped_t::close() noexcept

@@ -61,8 +61,9 @@ public:
   static bool is_empty() noexcept;
 
   /** Forget the names with a tablespace that belongs to a table.
-  @param space_id  tablespace in a row without delete mark */
-  static void forget_space(uint32_t space_id) noexcept;
+  @param space_id  tablespace in a row without delete mark
+  @return whether there was one */
+  static bool forget_space(uint32_t space_id) noexcept;
 
   /** Forget all names; InnoDB shuts down. */
   static void close() noexcept;
