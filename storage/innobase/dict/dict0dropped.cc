@@ -16,18 +16,53 @@ Files that a DROP has left. See dict0dropped.h
 #include <set>
 #include <string>
 
-/** The names, each with the identifier of its tablespace. A name stays when purge has
-deleted the file; InnoDB gives no tablespace the identifier of an earlier one. */
-static std::map<std::string, uint32_t> names;
-/** The tablespaces of the names, until the end of the start */
-static std::set<uint32_t> tablespaces;
+namespace
+{
+struct dropped
+{
+  uint32_t space_id;
+  /** dict_table_t::flags */
+  uint32_t flags;
+};
 
-void dict_dropped_t::open_file(const span<const char> name, const char *path,
-                               uint32_t space_id, uint32_t flags) noexcept
+/** The tables by name. One stays when purge has deleted the file; InnoDB gives no
+tablespace the identifier of an earlier one. */
+std::map<std::string, dropped> names;
+/** the tablespaces in names, until open_files() */
+std::set<uint32_t> tablespaces;
+} // namespace
+
+void dict_dropped_t::note(const span<const char> name, uint32_t space_id, uint32_t flags)
+  noexcept
+{
+  ut_ad(dict_sys.locked());
+  names[std::string(name.data(), name.size())]= {space_id, flags};
+  tablespaces.insert(space_id);
+}
+
+bool dict_dropped_t::is_empty() noexcept { return names.empty(); }
+
+void dict_dropped_t::forget_space(uint32_t space_id) noexcept
+{
+  ut_ad(dict_sys.locked());
+  if (!tablespaces.erase(space_id))
+    return;
+  for (auto it= names.begin(); it != names.end(); )
+    if (it->second.space_id == space_id)
+      it= names.erase(it);
+    else
+      ++it;
+}
+
+/** Open a file, or delete the link to it if it does not exist.
+@param name   the table
+@param table  its tablespace and flags */
+static void open_file(const span<const char> name, const dropped &table)
 {
   bool exists= false;
   os_file_type_t type;
   RemoteDatafile remote;
+  char *path= fil_make_filepath(nullptr, name, IBD, false);
   if (remote.open_link_file(name))
   {
     /* Where transactions are not rolled back, DROP may not be committed */
@@ -39,35 +74,29 @@ void dict_dropped_t::open_file(const span<const char> name, const char *path,
     exists= false;
   /* This checks the identifier: purge must not delete another table's file */
   if (exists)
-    fil_ibd_open(space_id, dict_tf_to_fsp_flags(flags),
+    fil_ibd_open(table.space_id, dict_tf_to_fsp_flags(table.flags),
                  fil_space_t::VALIDATE_SPACE_ID, name, path);
+  ut_free(path);
 }
 
-void dict_dropped_t::add(const span<const char> name, uint32_t space_id) noexcept
+void dict_dropped_t::open_files() noexcept
 {
   ut_ad(dict_sys.locked());
-  /* Where transactions are not rolled back, DROP may not be committed */
-  if (!high_level_read_only && srv_force_recovery <= SRV_FORCE_NO_TRX_UNDO &&
-      fil_space_get(space_id))
-  {
-    names[std::string(name.data(), name.size())]= space_id;
-    tablespaces.insert(space_id);
-  }
-}
-
-bool dict_dropped_t::is_empty() noexcept { return names.empty(); }
-
-bool dict_dropped_t::forget_space(uint32_t space_id) noexcept
-{
-  ut_ad(dict_sys.locked());
-  if (!tablespaces.erase(space_id))
-    return false;
+  tablespaces.clear();
   for (auto it= names.begin(); it != names.end(); )
-    if (it->second == space_id)
-      it= names.erase(it);
-    else
+  {
+    /* If recovery has opened the file, this notes DATA DIRECTORY in the tablespace, so
+    that purge deletes the link, too */
+    if (!fil_space_for_table_exists_in_mem(it->second.space_id, it->second.flags))
+      open_file({it->first.data(), it->first.size()}, it->second);
+    if (fil_space_get(it->second.space_id))
       ++it;
-  return true;
+    else
+      it= names.erase(it);
+  }
+  /* Where transactions are not rolled back, DROP may not be committed */
+  if (high_level_read_only || srv_force_recovery > SRV_FORCE_NO_TRX_UNDO)
+    names.clear();
 }
 
 void dict_dropped_t::close() noexcept
@@ -77,18 +106,22 @@ void dict_dropped_t::close() noexcept
 }
 
 /** Delete a file, if purge has not.
-@param name      table name
-@param space_id  its tablespace */
-static void delete_file(const std::string &name, uint32_t space_id)
+@param name   the table
+@param table  its tablespace */
+static void delete_file(const std::string &name, const dropped &table)
 {
-  const fil_space_t *space= fil_space_get(space_id);
-  /* If the table was renamed before it was dropped, the list has both names */
-  if (!space || space->name().size() != name.size() ||
-      memcmp(space->name().data(), name.data(), name.size()))
+  /* Purge may free the tablespace at any time. If the table was renamed before it was
+  dropped, the list has both names; the file has the second one. */
+  mysql_mutex_lock(&fil_system.mutex);
+  const fil_space_t *space= fil_space_get_by_id(table.space_id);
+  const bool there= space && space->name().size() == name.size() &&
+    !memcmp(space->name().data(), name.data(), name.size());
+  mysql_mutex_unlock(&fil_system.mutex);
+  if (!there)
     return;
   sql_print_information("InnoDB: Deleting the file that an interrupted DROP TABLE of %s has"
                         " left", name.c_str());
-  const pfs_os_file_t handle= fil_delete_tablespace(space_id);
+  const pfs_os_file_t handle= fil_delete_tablespace(table.space_id);
   if (handle != OS_FILE_CLOSED)
     os_file_close(handle);
 }

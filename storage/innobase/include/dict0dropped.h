@@ -19,11 +19,9 @@ or drops the database, the thread deletes the file first: make_way(). Otherwise
    deletes by name.
 
 RENAME delete-marks a row of SYS_TABLES, too, but the file belongs to the row with the new
-name. Two checks keep that file:
-
-1. forget_space(): at the end of the start, no name here has a tablespace that is in a row
-   without delete mark.
-2. The name of the file must still be that of the dropped table.
+name. So the start first notes all delete-marked rows (note()), then forgets those of which
+another row has the tablespace (forget_space()), and opens the files of the rest
+(open_files()).
 
 Only the start adds names here. While the server runs, the metadata lock of a DROP
 keeps other statements from using the name until the file is deleted.
@@ -41,29 +39,24 @@ holds the latch: this happens at most once for each file that a crash has left. 
 class dict_dropped_t
 {
 public:
-  /** Open the file of a dropped table, if it exists, for purge to delete. If the server
-  was killed after it deleted the file, it may have left the link: delete the link,
-  because a CREATE of that name would fail.
+  /** Note a delete-marked row of SYS_TABLES.
   @param name      the table
-  @param path      its file, unless there is a link
   @param space_id  its tablespace
   @param flags     dict_table_t::flags */
-  static void open_file(const st_::span<const char> name, const char *path,
-                        uint32_t space_id, uint32_t flags) noexcept;
-
-  /** Remember the name in a delete-marked row of SYS_TABLES at the start. Recovery or
-  open_file() may have opened the file. If neither has, this does nothing.
-  @param name      the table
-  @param space_id  its tablespace */
-  static void add(const st_::span<const char> name, uint32_t space_id) noexcept;
+  static void note(const st_::span<const char> name, uint32_t space_id, uint32_t flags)
+    noexcept;
 
   /** @return whether the list is empty */
   static bool is_empty() noexcept;
 
-  /** Forget the names with a tablespace that belongs to a table.
-  @param space_id  tablespace in a row without delete mark
-  @return whether there was one */
-  static bool forget_space(uint32_t space_id) noexcept;
+  /** Forget the noted rows with a tablespace that belongs to a table.
+  @param space_id  tablespace in a row without delete mark */
+  static void forget_space(uint32_t space_id) noexcept;
+
+  /** Open the files of the noted rows, for purge to delete, if they exist. Recovery may
+  have opened some. If the server was killed after it deleted the file, it may have left
+  the link: delete the link, because a CREATE of that name would fail. */
+  static void open_files() noexcept;
 
   /** Forget all names; InnoDB shuts down. */
   static void close() noexcept;
