@@ -44,7 +44,8 @@ sys.dont_write_bytecode = True
 
 from benchlib import compare, report                   # noqa: E402
 from benchlib.program import only_one                       # noqa: E402
-from benchlib.scenario import CONTROL, need_disk       # noqa: E402
+from benchlib.scenario import (CONTROL, need_disk,      # noqa: E402
+                               used_disk)
 from benchlib.servers import (VERSIONS, BenchError, Peer,  # noqa: E402
                               Server, stop_all)
 from benchlib.statistics import (interval, median,     # noqa: E402
@@ -601,9 +602,10 @@ def check(chosen, options):
             scenario.check(options)
         except BenchError as error:
             raise BenchError(f"{scenario.name}: {error}") from None
-    # The tables of all stay in the data directories
-    need_disk(options, (3 << 30) + sum(scenario.disk(options)
-                                       for scenario in chosen))
+    # The tables of all stay in the data directories; those that the interrupted
+    # run has made are there
+    size = (3 << 30) + sum(scenario.disk(options) for scenario in chosen)
+    need_disk(options, size - (options.resume and used_disk(options.data)))
     client = options.trees / "stock" / "release" / "client" / "mariadb"
     options.peers = [Peer(name, socket, client)
                      for name, socket in options.peers]

@@ -332,6 +332,21 @@ class OptionsTest(unittest.TestCase):
                               scenarios.ALL[words[-1]].disk(options))
                 self.assertIn("GiB of disk are needed", str(raised.exception))
 
+    def test_resumed_run_needs_no_disk_for_the_tables_that_it_has(self):
+        with tempfile.TemporaryDirectory() as work:
+            pathlib.Path(work, "database").mkdir()
+            pathlib.Path(work, "database", "t.ibd").write_bytes(bytes(1 << 20))
+            asked = []
+            for words in ([], ["--resume"]):
+                options = parse("file-fragmentation", *words)
+                options.data = pathlib.Path(work)
+                with unittest.mock.patch.object(
+                        bench, "need_disk",
+                        lambda _, size: asked.append(size)):
+                    bench.check([Fake()], options)
+            self.assertGreaterEqual(asked[0] - asked[1], 1 << 20)
+            self.assertLess(asked[0] - asked[1], 2 << 20)
+
     def test_report_without_raw_data_leaves_the_old_one(self):
         with tempfile.TemporaryDirectory() as work:
             with self.assertRaises(BenchError):
