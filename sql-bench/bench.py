@@ -572,52 +572,57 @@ def parse(words):
             parser.error(f"unknown scenario '{name}'; there are "
                          + ", ".join(scenarios.ALL))
     options.names = options.names or list(scenarios.ALL)
+    options.own = dict.fromkeys(options.names, options)
     if options.short:
         shorten(options, parser)
     for name in options.names:
         try:
-            scenarios.ALL[name].cells(options)
+            scenarios.ALL[name].cells(options.own[name])
         except BenchError as error:
             parser.error(f"{name}: {error}")
     return options
 
 
 def shorten(options, parser):
-    """Take the settings of the raw data that a run is compared with, unless the
-    user names others."""
+    """Give each scenario the settings of the raw data that it is compared with,
+    unless the user names others. Some scenarios share options, so each gets
+    options of its own, options.own[name]."""
     options.control = True
     options.pairs = options.pairs or SHORT_PAIRS
     options.budget = options.budget or SHORT_MINUTES
     for name in options.names:
+        own = options.own[name] = argparse.Namespace(**vars(options))
         for key, value in compare.settings_of(options.results, name).items():
             if key != "quick" and getattr(options, key, value) in (
                     None, parser.get_default(key)):
-                setattr(options, key, value)
+                setattr(own, key, value)
 
 
 def check(chosen, options):
     """Fail before anything starts where the machine cannot run a scenario."""
     for scenario in chosen:
         try:
-            scenario.check(options)
+            scenario.check(options.own[scenario.name])
         except BenchError as error:
             raise BenchError(f"{scenario.name}: {error}") from None
     # The tables of all stay in the data directories; those that the interrupted
     # run has made are there
-    size = (3 << 30) + sum(scenario.disk(options) for scenario in chosen)
+    size = (3 << 30) + sum(scenario.disk(options.own[scenario.name])
+                            for scenario in chosen)
     need_disk(options, size - (options.resume and used_disk(options.data)))
     client = options.trees / "stock" / "release" / "client" / "mariadb"
     options.peers = [Peer(name, socket, client)
                      for name, socket in options.peers]
+    for own in options.own.values():
+        own.peers = options.peers
     for server in options.peers:
         server.connect()
         for scenario in chosen:
-            if (scenario.peers
-                    and scenario.connections(options) > server.connections):
+            needed = scenario.connections(options.own[scenario.name])
+            if scenario.peers and needed > server.connections:
                 raise BenchError(
                     f"--peer {server.variant} allows {server.connections} "
-                    f"connections, {scenario.name} needs "
-                    f"{scenario.connections(options)}: raise its "
+                    f"connections, {scenario.name} needs {needed}: raise its "
                     "max_connections, or ask for fewer threads")
 
 
@@ -703,7 +708,7 @@ def measure(chosen, options):
     progress = Progress()
     failed = []
     try:
-        failed += run_all([Run(scenario, options, progress)
+        failed += run_all([Run(scenario, options.own[scenario.name], progress)
                            for scenario in chosen], options, progress)
     finally:
         for server in options.peers:

@@ -340,6 +340,7 @@ class OptionsTest(unittest.TestCase):
             for words in ([], ["--resume"]):
                 options = parse("file-fragmentation", *words)
                 options.data = pathlib.Path(work)
+                options.own = {Fake.name: options}
                 with unittest.mock.patch.object(
                         bench, "need_disk",
                         lambda _, size: asked.append(size)):
@@ -1157,6 +1158,20 @@ class CompareTest(unittest.TestCase):
         self.assertEqual(compare.worse(before, now), ([], 0, 1))
         self.assertEqual(len(compare.worse(before, now, 1)[0]), 1)
 
+    def test_table_says_that_another_processor_was_measured(self):
+        with tempfile.TemporaryDirectory() as directory:
+            directories = [pathlib.Path(directory, name)
+                           for name in ("results", "output")]
+            for path, cpu in zip(directories, ("old", "new")):
+                path.mkdir()
+                for name, processor in ("a", cpu), ("b", "new"):
+                    run = dict(self.run_of([5.0] * 5, [5.0] * 5),
+                               machine={"cpu": processor})
+                    path.joinpath(f"{name}.json").write_text(json.dumps(run))
+            lines = compare.table(directories[1], directories[0], ("a", "b"))
+        self.assertEqual(lines[1:], [
+            "measured on another processor (old, now new): a"])
+
     def test_table_names_what_it_cannot_compare(self):
         with tempfile.TemporaryDirectory() as directory:
             results, output = (pathlib.Path(directory, name)
@@ -1180,11 +1195,26 @@ class CompareTest(unittest.TestCase):
                 path.mkdir()
                 path.joinpath("farm.json").write_text(json.dumps({"settings": {
                     "farm_sites": 7, "farm_engines": "aria", "quick": False}}))
-                options = parse("farm", "--short")
-                self.assertEqual((options.farm_sites, options.farm_engines,
-                                  options.control), (7, "aria", True))
-                options = parse("farm", "--short", "--farm-sites", "9")
-                self.assertEqual(options.farm_sites, 9)
+                own = parse("farm", "--short").own["farm"]
+                self.assertEqual((own.farm_sites, own.farm_engines,
+                                  own.control), (7, "aria", True))
+                own = parse("farm", "--short", "--farm-sites", "9").own["farm"]
+                self.assertEqual(own.farm_sites, 9)
+
+    def test_settings_of_one_scenario_do_not_become_those_of_another(self):
+        """farm-rate and farm share options: 200 sites became the farm's, too."""
+        with tempfile.TemporaryDirectory() as directory:
+            with unittest.mock.patch.object(bench, "RESULTS",
+                                            pathlib.Path(directory)):
+                path = pathlib.Path(directory, "nonexistent")
+                path.mkdir()
+                for name, sites in ("farm", None), ("farm-rate", 200):
+                    path.joinpath(f"{name}.json").write_text(json.dumps(
+                        {"settings": {"farm_sites": sites}}))
+                for names in ("farm", "farm-rate"), ("farm-rate", "farm"):
+                    own = parse(*names, "--short").own
+                    self.assertEqual((own["farm"].farm_sites,
+                                      own["farm-rate"].farm_sites), (None, 200))
 
 
 class RunProgramTest(unittest.TestCase):

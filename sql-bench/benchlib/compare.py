@@ -76,7 +76,7 @@ def worse(before, now, pairs=PAIRS):
 def table(directory, results, names, repeatable=()):
     """Lines that compare the raw data of scenarios with those in results.
     repeatable: scenarios whose numbers do not depend on time."""
-    lines, compared, number, few = [], 0, 0, 0
+    lines, compared, number, few, others = [], 0, 0, 0, {}
     for name in names:
         files = results / f"{name}.json", directory / f"{name}.json"
         if not files[1].exists():
@@ -90,6 +90,9 @@ def table(directory, results, names, repeatable=()):
                   if before["settings"].get(key, value) != value]
         if differ:
             lines.append(f"{name}: measured with other {', '.join(differ)}")
+        processors = [run.get("machine", {}).get("cpu") for run in (before, now)]
+        if processors[0] != processors[1]:
+            others.setdefault("{}, now {}".format(*processors), []).append(name)
         rows, both, skipped = worse(before, now,
                                     1 if name in repeatable else PAIRS)
         compared += both
@@ -104,4 +107,7 @@ def table(directory, results, names, repeatable=()):
     if few:
         lines.append(f"{few} more were not compared: fewer than {PAIRS} pairs, now or "
                      "then; give them more time (--budget)")
+    # How much faster than stock a server is depends on the processor's caches
+    lines += [f"measured on another processor ({processors}): {', '.join(names)}"
+              for processors, names in others.items()]
     return lines
