@@ -1187,34 +1187,35 @@ class CompareTest(unittest.TestCase):
         self.assertRegex(lines[2], "^c: nothing was measured")
         self.assertRegex(lines[3], "^1 of 1 cells got worse")
 
-    def test_short_has_the_settings_of_the_raw_data(self):
+    @contextlib.contextmanager
+    def results_with(self, **settings):
+        """sql-bench/results has raw data with these settings, by scenario."""
         with tempfile.TemporaryDirectory() as directory:
-            with unittest.mock.patch.object(bench, "RESULTS",
-                                            pathlib.Path(directory)):
-                path = pathlib.Path(directory, "nonexistent")
-                path.mkdir()
-                path.joinpath("farm.json").write_text(json.dumps({"settings": {
-                    "farm_sites": 7, "farm_engines": "aria", "quick": False}}))
-                own = parse("farm", "--short").own["farm"]
-                self.assertEqual((own.farm_sites, own.farm_engines,
-                                  own.control), (7, "aria", True))
-                own = parse("farm", "--short", "--farm-sites", "9").own["farm"]
-                self.assertEqual(own.farm_sites, 9)
+            path = pathlib.Path(directory, "nonexistent")
+            path.mkdir()
+            for name, values in settings.items():
+                path.joinpath(f"{name.replace('_', '-')}.json").write_text(
+                    json.dumps({"settings": values}))
+            with unittest.mock.patch.object(bench, "RESULTS", path.parent):
+                yield
+
+    def test_short_has_the_settings_of_the_raw_data(self):
+        with self.results_with(farm={"farm_sites": 7, "farm_engines": "aria",
+                                     "quick": False}):
+            own = parse("farm", "--short").own["farm"]
+            self.assertEqual((own.farm_sites, own.farm_engines, own.control),
+                             (7, "aria", True))
+            own = parse("farm", "--short", "--farm-sites", "9").own["farm"]
+            self.assertEqual(own.farm_sites, 9)
 
     def test_settings_of_one_scenario_do_not_become_those_of_another(self):
         """farm-rate and farm share options: 200 sites became the farm's, too."""
-        with tempfile.TemporaryDirectory() as directory:
-            with unittest.mock.patch.object(bench, "RESULTS",
-                                            pathlib.Path(directory)):
-                path = pathlib.Path(directory, "nonexistent")
-                path.mkdir()
-                for name, sites in ("farm", None), ("farm-rate", 200):
-                    path.joinpath(f"{name}.json").write_text(json.dumps(
-                        {"settings": {"farm_sites": sites}}))
-                for names in ("farm", "farm-rate"), ("farm-rate", "farm"):
-                    own = parse(*names, "--short").own
-                    self.assertEqual((own["farm"].farm_sites,
-                                      own["farm-rate"].farm_sites), (None, 200))
+        with self.results_with(farm={"farm_sites": None},
+                               farm_rate={"farm_sites": 200}):
+            for names in ("farm", "farm-rate"), ("farm-rate", "farm"):
+                own = parse(*names, "--short").own
+                self.assertEqual((own["farm"].farm_sites,
+                                  own["farm-rate"].farm_sites), (None, 200))
 
 
 class RunProgramTest(unittest.TestCase):
