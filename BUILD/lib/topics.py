@@ -9,6 +9,8 @@ as MariaDB's developers write them, and a last paragraph that lists the new
 files of the topic:
 
     SPDX-License-Identifier: GPL-2.0-only
+    Part: myisam-aria
+    Needs: open-index other-topic
 
     MDEV-12345 What changes, in one line
 
@@ -22,6 +24,10 @@ Paths are those of MariaDB's tree; * stands for any characters but a slash.
 Topics below ALONE are MariaDB's own errors and weaknesses: the patch of each
 applies to MariaDB's source without the others.
 
+'Part' is one of the names in BUILD/parts: what can be taken by itself.  'Needs'
+names earlier topics without which this one does not apply, compile or work;
+closure() adds what these need.  needs.py finds needs that nobody has declared.
+
 Each new file of the patch set belongs to exactly one topic.  An edit of a file
 of MariaDB's is a hunk of FILE.patch, which names its topic after the second
 @@ of its first line (hunks.py).
@@ -30,6 +36,7 @@ of MariaDB's is a hunk of FILE.patch, which names its topic after the second
 import re
 
 ALONE = 30                      # topics of lower numbers need no other one
+HEADS = ("SPDX-License-Identifier", "Part", "Needs")
 NAME = re.compile(r"(\d\d)-([a-z][a-z0-9-]*)$")
 
 
@@ -53,13 +60,14 @@ class Topic:
         self.number = int(number[1])
         self.name = number[2]
         lines = path.read_text().splitlines()
+        self.heads = self.take_heads(lines)
+        self.part = self.heads.get("Part")
+        self.needs = self.heads.get("Needs", "").split()
         if "Files:" not in lines:
             raise TopicError(f"BUILD/topics/{path.name}: has no paragraph "
                              "'Files:'")
         at = lines.index("Files:")
-        message = [line for line in lines[:at]
-                   if not line.startswith("SPDX-License-Identifier:")]
-        self.message = "\n".join(message).strip()
+        self.message = "\n".join(lines[:at]).strip()
         self.title = self.message.partition("\n")[0]
         if not self.title:
             raise TopicError(f"BUILD/topics/{path.name}: has no message")
@@ -70,6 +78,18 @@ class Topic:
                                  f"behind two spaces, not {line!r}")
             self.patterns.append(line.strip())
         self.expressions = [expression(pattern) for pattern in self.patterns]
+
+    def take_heads(self, lines):
+        """Take the lines before the first empty one out: {head: value}."""
+        heads = {}
+        while lines and lines[0]:
+            head, colon, value = lines.pop(0).partition(": ")
+            if head not in HEADS or not colon or head in heads:
+                raise TopicError(f"BUILD/topics/{self.path.name}: expected "
+                                 + ", ".join(HEADS) + " before an empty line, "
+                                 f"each once, not {head!r}")
+            heads[head] = value
+        return heads
 
     def has(self, path):
         return any(each.match(path) for each in self.expressions)
@@ -95,6 +115,58 @@ def read_topics(top):
     for name in set(names):
         if names.count(name) > 1:
             raise TopicError(f"BUILD/topics: two topics have the name {name}")
+    # An order in which each comes after what it needs has no cycle
+    before = set()
+    for topic in result:
+        for name in topic.needs:
+            if name not in before:
+                raise TopicError(
+                    f"BUILD/topics/{topic.path.name}: it needs {name}, which "
+                    + ("comes later" if name in names else "is no topic"))
+        before.add(topic.name)
+    parts = read_parts(top)
+    for topic in result:
+        if topic.part is not None and topic.part not in parts:
+            raise TopicError(f"BUILD/topics/{topic.path.name}: no part "
+                             f"{topic.part} in BUILD/parts")
+    return result
+
+
+def read_parts(top):
+    """{name: what it gives}, in the order of BUILD/parts."""
+    result = {}
+    path = top / "BUILD" / "parts"
+    for line in path.read_text().splitlines() if path.exists() else ():
+        name, _, text = line.partition(" ")
+        if name and name != "#":
+            result[name] = text.strip()
+    return result
+
+
+def closure(topics, names):
+    """{topic: the one that needs it, or None if it is named}, in order: some
+    topics with all that they need."""
+    reasons = {}
+    for topic in reversed(topics):      # the needs of a topic come before it
+        if topic.name in names:
+            reasons[topic.name] = None
+        if topic.name in reasons:
+            for need in topic.needs:
+                reasons.setdefault(need, topic.name)
+    return {topic.name: reasons[topic.name] for topic in topics
+            if topic.name in reasons}
+
+
+def dependents(topics, names):
+    """{topic: the one that it needs, or None if it is named}, in order: some
+    topics with all that cannot be without them."""
+    result = {}
+    for topic in topics:
+        lost = [need for need in topic.needs if need in result]
+        if topic.name in names:
+            result[topic.name] = None
+        elif lost:
+            result[topic.name] = lost[0]
     return result
 
 

@@ -179,6 +179,15 @@ class TopicsOfPatchSetTest(unittest.TestCase):
                  if topic.number < topics.ALONE]
         self.assertEqual(sorted(alone), sorted(ALONE))
 
+    def test_each_topic_is_in_a_part(self):
+        self.assertEqual({topic.part for topic in self.topics},
+                         set(topics.read_parts(TOP)))
+        for topic in self.topics:
+            self.assertEqual(topic.number < topics.ALONE,
+                             topic.part == "fixes", topic.name)
+            if topic.part == "fixes":
+                self.assertEqual(topic.needs, [], topic.name)
+
     def test_a_test_and_its_result_have_the_same_topic(self):
         for name in self.files:
             match = re.fullmatch(r"(.*)/t/(\w+)\.(test|opt|cnf)", name)
@@ -208,9 +217,9 @@ class TopicsTest(unittest.TestCase):
         self.topic("10-first", "  sql/a*\n  sql/b.cc\n")
         self.topic("20-second", "  sql/deep/*\n")
 
-    def topic(self, name, files, message="What changes\n\nWhy.\n"):
+    def topic(self, name, files, message="What changes\n\nWhy.\n", heads=""):
         (self.top / "BUILD/topics" / name).write_text(
-            f"{LICENSE}\n\n{message}\nFiles:\n{files}")
+            f"{LICENSE}\n{heads}\n{message}\nFiles:\n{files}")
 
     def problems(self, *paths):
         return "\n".join(topics.problems(topics.read_topics(self.top), paths))
@@ -234,6 +243,36 @@ class TopicsTest(unittest.TestCase):
         self.topic("30-third", "  sql/b.cc\n")
         self.assertIn("sql/b.cc: more than one file in BUILD/topics lists it: "
                       "10-first, 30-third", self.problems(*good))
+
+    def test_heads_are_read(self):
+        (self.top / "BUILD/parts").write_text(
+            f"# {LICENSE}\nsome  what some gives\n")
+        self.topic("30-third", "", heads="Part: some\nNeeds: first second\n")
+        self.topic("40-fourth", "", heads="Needs: third\n")
+        self.topic("50-fifth", "")
+        found = topics.read_topics(self.top)
+        third = found[2]
+        self.assertEqual((third.part, third.needs, third.title),
+                         ("some", ["first", "second"], "What changes"))
+        self.assertEqual(topics.read_parts(self.top),
+                         {"some": "what some gives"})
+        self.assertEqual(topics.closure(found, {"fourth", "second"}),
+                         {"first": "third", "second": None, "third": "fourth",
+                          "fourth": None})
+        self.assertEqual(topics.dependents(found, {"first"}),
+                         {"first": None, "third": "first", "fourth": "third"})
+
+    def test_mistakes_in_heads_are_errors(self):
+        (self.top / "BUILD/parts").write_text("some  what\n")
+        self.topic("30-third", "")
+        for heads, text in (("Part: other\n", "no part other"),
+                            ("Needs: third\n", "it needs third, which comes"),
+                            ("Needs: none\n", "it needs none, which is no"),
+                            ("Part: some\nPart: some\n", "each once"),
+                            ("Subject\n", "expected")):
+            self.topic("20-second", "", heads=heads)
+            with self.assertRaisesRegex(topics.TopicError, text):
+                topics.read_topics(self.top)
 
     def test_mistakes_in_a_topic_are_errors(self):
         path = self.top / "BUILD/topics"
