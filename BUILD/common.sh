@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The common part of the commands in BUILD/; to be sourced.  Takes --base SERIES
-# and --source PATH out of the command's arguments, and sets:
+# The common part of the commands in BUILD/; to be sourced.  Takes --base SERIES,
+# --source PATH and, if the command has set selects to the options that choose
+# topics (of --part --topic --without), these out of its arguments, and sets:
 #   top     the repository
 #   base    MariaDB release series: from --base, or from the environment's
 #           MARIADB_BASE, or of the source, or of the Debian release that runs
 #           here, or 10.11
 #   trees   directory of sources and build trees
+#   whole_trees   the same without a choice of topics: these have the stock source
+#           and its builds
+#   selection   the options that choose topics
 #   MARIADB_SOURCE   in the environment: a source directory or tarball to build
 #           on, from --source; without it, Debian's source package
 # Exit status of every command: 0 done, 1 failed, 2 wrong usage.
@@ -63,8 +67,11 @@ series_of_source()
     tr -d '\n'
 }
 
-base=${MARIADB_BASE:-} arguments=()
+base=${MARIADB_BASE:-} arguments=() selection=(${selects:+${SELECTION:-}})
 while [ $# -gt 0 ]; do
+  case " ${selects:-} " in
+    *" $1 "*) need_value "$1" $#; selection+=("$1" "$2"); shift 2; continue ;;
+  esac
   case $1 in
     --base) need_value "$1" $#; base=$2; shift
             [ -n "$base" ] || wrong "--base needs a value" ;;
@@ -92,6 +99,24 @@ fi
          sed 's/base-//g; s/\.cmake//g'))"
 # A build of another source does not replace the build of Debian's
 trees=$top/out${MARIADB_SOURCE:+/source}/$base
+whole_trees=$trees
+
+# select_topics OPTION...: choose topics by --part, --topic and --without; say what
+# is taken.  Each choice has a directory of trees, with MariaDB's source in common
+select_topics()
+{
+  local label error
+  [ $# -gt 0 ] || return 0
+  command -v python3 > /dev/null ||
+    fail "python3 is missing (apt-get install python3)"
+  label=$(python3 -B "$top/BUILD/lib/topics.py" --top "$top" "$@") || exit 2
+  trees=${whole_trees%/*}/part/$label/$base
+  mkdir -p "$trees" "$whole_trees/stock"
+  ln -sfn "../../../$base/stock" "$trees/stock"
+  python3 -B "$top/BUILD/lib/topics.py" --top "$top" "$@" --write "$trees"
+}
+select_topics "${selection[@]}"
+export SELECTION="${selection[*]}"      # for commands that this one calls
 
 check_type()
 {
@@ -158,8 +183,8 @@ run_job()
 # or its end
 lock_trees()
 {
-  mkdir -p "$trees"
-  exec 8> "$trees/.lock"
+  mkdir -p "$whole_trees"
+  exec 8> "$whole_trees/.lock"
   flock --nonblock 8 ||
     { say "waiting for another command in BUILD/ that builds"; flock 8; }
 }
@@ -196,20 +221,30 @@ check_room()
          "make room there"
 }
 
-# survey_patches TARGET...: get the source, and unless it is the tested one, say of
-# each patch whether it applies; fail if one does not
+# base_value NAME: what cmake/base-SERIES.cmake sets BASE_NAME to
+base_value()
+{
+  tr '\n' ' ' < "$top/cmake/base-$base.cmake" |
+    sed -n "s/.*set(BASE_$1 \{1,\}\([^) ]*\)).*/\1/p"
+}
+
+# fetch_stock: get MariaDB's source, with none of what a build needs
+fetch_stock()
+{
+  lock_trees
+  run_job python3 -B "$top/BUILD/lib/fetch_source.py" --series "$base" \
+          --package "$(base_value PACKAGE)" --suite "$(base_value SUITE)" \
+          --destination "$trees/stock" --pinned "$(base_value PINNED)" \
+          --pinned-sha256 "$(base_value PINNED_SHA256)" ||
+    fail "MariaDB's source could not be fetched; see above"
+  unlock_trees
+}
+
+# survey_patches: unless the source is the tested one, say of each patch whether it
+# applies; fail if one does not
 survey_patches()
 {
-  local tested
-  case " $*" in
-    *' source-stock'*|*' patched-'*|*' source-patched'*) ;;
-    *) return 0 ;;
-  esac
-  run_job cmake --build "$trees/cmake" --target source-stock ||
-    fail "MariaDB's source could not be fetched; see above"
-  tested=$(sed -n 's/^set(BASE_PINNED \(.*\))$/\1/p' \
-           "$top/cmake/base-$base.cmake")
-  [ "$(cat "$trees/stock/version")" != "$tested" ] || return 0
+  [ "$(cat "$trees/stock/version")" != "$(base_value PINNED)" ] || return 0
   python3 -B "$top/BUILD/lib/overlay.py" survey --top "$top" \
           --stock "$trees/stock" --patched "$trees/patched" ||
     fail "the files named above do not fit this release of MariaDB; see" \
@@ -234,15 +269,31 @@ make_targets_with_plugins()
 # make_targets TARGET...: run targets of CMakeLists.txt
 make_targets()
 {
+  local target targets=()
   install_dependencies build
+  # Those of the stock source do not depend on a choice of topics
+  for target in "$@"; do
+    case $target in
+      stock-*) [ "$trees" = "$whole_trees" ] || {
+                 (trees=$whole_trees; make_targets "$target")
+                 continue
+               } ;;
+    esac
+    targets+=("$target")
+  done
+  set -- "${targets[@]}"
   lock_trees
   choose_ccache_directory
   cmake -S "$top" -B "$trees/cmake" -G Ninja -D "BASE=$base" \
         -D "TREES=$trees" -D "EXTRA_ENGINES=${EXTRA_ENGINES:-OFF}" \
         > "$trees/cmake.log" 2>&1 ||
     { tail -n 20 "$trees/cmake.log" >&2; fail "CMake failed; see above"; }
-  survey_patches "$@"
-  local target
+  case " $*" in
+    *' source-stock'*|*' patched-'*|*' source-patched'*)
+      run_job cmake --build "$trees/cmake" --target source-stock ||
+        fail "MariaDB's source could not be fetched; see above"
+      survey_patches ;;
+  esac
   # How far a build is, and how long the rest may take
   export NINJA_STATUS=${NINJA_STATUS-'[%p, %e s, %f of %t] '}
   for target in "$@"; do

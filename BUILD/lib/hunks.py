@@ -106,6 +106,11 @@ def is_for(hunk, series):
     return not only or series is None or only == series
 
 
+def is_of(hunk, topics):
+    """Whether a hunk belongs to one of some topics; all do if that is None."""
+    return topics is None or name_of(hunk.topic) in topics
+
+
 def old_block(hunk):
     """The lines that a hunk must find in MariaDB's file."""
     return [line[1:] for line in hunk.lines if line[0] in " -"]
@@ -120,23 +125,25 @@ def places(block, lines):
             if lines[at] == block[0] and lines[at:at + size] == block]
 
 
-def found(difference, lines, series=None):
-    """Yield (number, hunk, line, places) of the hunks for a series: the line
-    that a hunk names, from 1, and where its lines occur in the file, from 0."""
+def found(difference, lines, series=None, topics=None):
+    """Yield (number, hunk, line, places) of the hunks for a series, of some
+    topics only, if any are named: the line that a hunk names, from 1, and where
+    its lines occur in the file, from 0."""
     named = [int(match[1]) for match in map(HEAD.fullmatch,
                                             lines_of(difference)) if match]
     for number, (hunk, line) in enumerate(zip(read_hunks(difference), named),
                                           1):
-        if is_for(hunk, series):
+        if is_for(hunk, series) and is_of(hunk, topics):
             yield number, hunk, line, places(old_block(hunk), lines)
 
 
-def locate(hunks, lines, series=None):
-    """The edits of the hunks for a series, in the order in which they apply."""
+def locate(hunks, lines, series=None, topics=None):
+    """The edits of the hunks for a series, in the order in which they apply; of
+    some topics only, if any are named."""
     edits = []
     problems = []
     for number, hunk in enumerate(hunks, 1):
-        if not is_for(hunk, series):
+        if not (is_for(hunk, series) and is_of(hunk, topics)):
             continue
         found = places(old_block(hunk), lines)
         if len(found) != 1:
@@ -185,9 +192,8 @@ def apply_hunks(difference, original, topics=None, series=None):
     """The patched content; with the hunks of some topics only, if any are
     named."""
     lines = lines_of(original)
-    edits = [edit for edit in locate(read_hunks(difference), lines, series)
-             if topics is None or name_of(edit.topic) in topics]
-    return content_of(apply_edits(edits, lines))
+    return content_of(apply_edits(
+        locate(read_hunks(difference), lines, series, topics), lines))
 
 
 def rows_of(edits, lines):

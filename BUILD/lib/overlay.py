@@ -140,6 +140,23 @@ def sources(top, series, debian=True):
     return result
 
 
+def of_topics(files, all_topics, names):
+    """Those of some files that some topics need, all if that is None."""
+    if names is None:
+        return files
+    result = {}
+    for name, path in files.items():
+        if not name.endswith(".patch"):
+            mine = topics.owner(all_topics, name).name in names
+        else:
+            _, difference = split_patch(read(path).decode("latin-1"))
+            mine = any(hunks.is_of(hunk, names)
+                       for hunk in hunks.read_hunks(difference))
+        if mine:
+            result[name] = path
+    return result
+
+
 def write(path, content, executable):
     """Replace a file in one step."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -191,10 +208,11 @@ def disabled_field(sums):
                     for series, value in sorted(sums.items()) if value)
 
 
-def apply_patch(name, difference, original, version):
-    """The patched content."""
+def apply_patch(name, difference, original, version, names=None):
+    """The patched content; with the hunks of some topics only, if any are
+    named."""
     try:
-        return hunks.apply_hunks(difference, original, None,
+        return hunks.apply_hunks(difference, original, names,
                                  series_of(version) or None)
     except hunks.HunkError as error:
         raise OverlayError(
@@ -218,12 +236,20 @@ class Overlay:
         if not self.stock.is_dir():
             raise OverlayError(f"{self.stock}: no source there; fetch it first")
         self.topics = topics.read_topics(top)
+        selection = topics.read_selection(patched.parent)
+        self.label = selection and selection.label
+        self.names = selection and selection.names
         self.others = []
         self.debian = has_debian_patches(self.version)
         for other in sorted(out.glob("*/stock/source")) if out else ():
             other = Overlay(top, other.parent, other.parents[1] / "patched")
             if other.series not in ("", self.series):
                 self.others.append(other)
+
+    def sources(self):
+        """What sources() returns, of the selected topics."""
+        return of_topics(sources(self.top, self.series, self.debian),
+                         self.topics, self.names)
 
     def manifest(self):
         """The version that the patched tree is a copy of, and {path: digest}
@@ -241,7 +267,7 @@ class Overlay:
         """{path: content} of every file that differs from MariaDB's."""
         result = {}
         failures = []
-        for name, source in sorted(sources(self.top, self.series, self.debian).items()):
+        for name, source in sorted(self.sources().items()):
             content = read(source)
             if not name.endswith(".patch"):
                 result[name] = content
@@ -255,7 +281,7 @@ class Overlay:
             try:
                 _, difference = split_patch(content.decode("latin-1"))
                 result[path] = apply_patch(name, difference, original,
-                                           self.version)
+                                           self.version, self.names)
             except OverlayError as error:
                 failures.append(str(error))
         if failures:
@@ -274,7 +300,8 @@ class Overlay:
         files = "".join(f"{path} {digest(content)}\n"
                         for path, content in sorted(wanted.items())
                         if not NOT_IN_A_SERVER.search(path))
-        stamp = f"+table-cache.{digest(files.encode())[:12]}"
+        stamp = (f"+table-cache.{self.label + '.' if self.label else ''}"
+                 f"{digest(files.encode())[:12]}")
         return {**wanted, STAMPED: re.sub(
             rb'(?m)^(#define SOURCE_REVISION ".*)"$',
             lambda match: match[1] + stamp.encode() + b'"', original)}
@@ -326,8 +353,10 @@ class Overlay:
             raise OverlayError(
                 "edited in the patched tree, and would be overwritten:\n  "
                 + "\n  ".join(edited)
-                + "\nBUILD/refresh takes the edits over; "
-                "BUILD/refresh --discard drops them")
+                + ("\nBUILD/refresh takes the edits over; "
+                   "BUILD/refresh --discard drops them" if not self.names else
+                   "\nEdits are taken over from the tree of all topics only: "
+                   "make them there, and remove these files"))
         for path, content in changes.items():
             if content is None:
                 (self.patched / path).unlink(missing_ok=True)
@@ -348,6 +377,9 @@ class Overlay:
                 + ", ".join(each.name for each in self.topics))
         if not self.patched.is_dir():
             raise OverlayError("there is no patched tree yet: build first")
+        if self.names:
+            raise OverlayError("this tree has some of the topics only; edit the "
+                               "one that has all")
         if topic:
             self.name_hunks(topic)
         wanted = self.wanted()
@@ -529,7 +561,7 @@ class Overlay:
     def survey(self):
         """Yield (name, state, sentence) for each patch, and for each other file
         that does not fit: UNCHANGED, MOVED or DOES_NOT_APPLY."""
-        names = sources(self.top, self.series, self.debian)
+        names = self.sources()
         known = (self.top / REPLACED_SUMS).read_text().split()
         for name, source in sorted(names.items()):
             if name.endswith(".patch"):
@@ -553,8 +585,11 @@ class Overlay:
         lines = hunks.lines_of(original)
         problems, shifts = [], []
         last = {}
-        for number, hunk, named, places in hunks.found(difference, lines,
-                                                       self.series):
+        replaces = False
+        for number, hunk, named, places in hunks.found(
+                difference, lines, self.series, self.names):
+            replaces |= any(line[0] == "+" and hunks.is_replaced(line[1:])
+                            for line in hunk.lines)
             what = f"hunk {number} ({hunk.topic or 'no topic'})"
             if len(places) != 1:
                 problems.append(f"{what} is found {len(places)} times")
@@ -569,11 +604,17 @@ class Overlay:
         if problems:
             return DOES_NOT_APPLY, "; ".join(problems)
         sums = disabled_sums(header)
-        if (disabled_code(difference, original, self.series)
-                != sums.get(self.series, sums.get(""))):
-            return (DOES_NOT_APPLY, "it is found, but MariaDB has changed code "
-                    "that the patch set replaces: make the change where that "
-                    "code is now (docs/DEVELOPING.md, A new MariaDB release)")
+        if replaces:
+            try:
+                same = (disabled_code(difference, original, self.series)
+                        == sums.get(self.series, sums.get("")))
+            except hunks.HunkError:     # of another topic
+                same = False
+            if not same:
+                return (DOES_NOT_APPLY, "it is found, but MariaDB has changed "
+                        "code that the patch set replaces: make the change "
+                        "where that code is now (docs/DEVELOPING.md, A new "
+                        "MariaDB release)")
         moved = [shift for shift in shifts if shift]
         if not moved:
             return UNCHANGED, ""

@@ -29,6 +29,7 @@ import sys
 import fetch_source
 import overlay
 import tarball
+import topics
 
 PATCH_SET = "Table-cache patch set for MariaDB"
 NAME = "mariadb-server-core-table-cache"
@@ -66,12 +67,15 @@ def base_values(top, base):
     return dict(re.findall(r'(?m)^set\(BASE_(\w+) "?([^")]*)"?\)$', text))
 
 
-def copyright_of(top, base):
-    """The paragraph of debian/copyright for the files of the patch set."""
+def copyright_of(top, base, names=None):
+    """The paragraph of debian/copyright for the files of the patch set; of some
+    topics only, if any are named."""
+    files = overlay.of_topics(overlay.sources(top, base),
+                              topics.read_topics(top), names)
     # A directory that has nothing else is one name
     names = sorted({
         re.sub(r"^((?:mysql-test/suite|plugin)/table_cache\w*)/.*", r"\1/*", name)
-        for name in overlay.sources(top, base) if not name.endswith(".patch")})
+        for name in files if not name.endswith(".patch")})
     return ("Files: " + "\n       ".join(names) + "\n"
             "Copyright: 2026, the authors of the patch set\n"
             "License: GPL-2\n")
@@ -161,6 +165,7 @@ class Package:
                             ("MAINTAINER", self.maintainer())):
             control = control.replace(f"@{name}@", value)
         (debian / "control").write_text(control)
+        selection = topics.read_selection(self.trees)
         moment = int(self.git("log", "-1", "--format=%ct") or 0)
         commit = self.git("rev-parse", "--short", "HEAD") or "unknown"
         (debian / "changelog").write_text(
@@ -168,12 +173,15 @@ class Package:
             "urgency=medium\n\n"
             f"  * {REPLACED} {self.debian_version} with the\n"
             f"    {PATCH_SET} {self.release}, commit {commit}.\n"
-            f"\n -- {self.maintainer()}  "
+            + (f"  * Topics: {' '.join(selection.names)}\n" if selection
+               else "")
+            + f"\n -- {self.maintainer()}  "
             f"{email.utils.formatdate(moment)}\n")
         copyright_text = (from_debian / "copyright").read_text()
         (debian / "copyright").write_text(
             copyright_text.rstrip("\n") + "\n\n"
-            + copyright_of(self.top, self.base))
+            + copyright_of(self.top, self.base,
+                           selection and selection.names))
         installed = (from_debian / f"{REPLACED}.install").read_text()
         plugins = [plugin for plugin in PLUGINS
                    if (self.source / "plugin" / plugin).is_dir()]

@@ -214,6 +214,8 @@ class Runner:
         self.tables = arguments.tables
         self.without_series = arguments.without_series
         self.topics = arguments.topic
+        selection = topics.read_selection(self.trees)
+        self.selected = selection and selection.names
         self.mtr_options = mtr_options
         self.known = self.read_known()
 
@@ -378,7 +380,7 @@ class Runner:
         """The tests of some topics, those of MariaDB's among them that they edit:
         what BUILD/test series runs at the stage of each."""
         all_topics = {topic.name: topic for topic in topics.read_topics(self.top)}
-        names, units = tests_of(path for name in self.topics
+        names, units = tests_of(path for name in self.topics or self.selected
                                 for path in self.paths_of(all_topics[name]))
         source = self.trees / self.variant / "source"
         names = sorted(name for name in names if any(
@@ -389,7 +391,8 @@ class Runner:
             self.ctest(sorted(units), build_type, results)
         if not results.outcome:
             results.add("no test is of this topic alone", "skipped")
-        results.title = f"{' '.join(self.topics)} ({build_type})"
+        results.title = (f"{' '.join(self.topics) or self.trees.parent.name} "
+                         f"({build_type})")
         return results
 
     def paths_of(self, topic):
@@ -465,7 +468,9 @@ class Runner:
     def sources(self):
         """The patch set's files, as paths in MariaDB's tree."""
         return [pathlib.PurePosixPath(name)
-                for name in overlay.sources(self.top, self.trees.name)]
+                for name in overlay.of_topics(
+                    overlay.sources(self.top, self.trees.name),
+                    topics.read_topics(self.top), self.selected)]
 
     def own_files(self):
         """Sources that are the patch set's, as ends of paths."""
@@ -513,7 +518,7 @@ class Runner:
             return self.unit(build_type)
         if what == "stress":
             return self.stress(build_type)
-        if what == "suite" and self.topics:
+        if what == "suite" and (self.topics or self.selected):
             return self.topic_suite(build_type)
         if what == "debug-only":
             results = self.mtr(None, build_type, everything.debug_tests(

@@ -9,14 +9,18 @@ first N topics, without the code of MariaDB's that they replace (hunks.py).
 Patch N is the difference of two stages, with three lines of context.
 
 git makes the patches, from a repository of its own that holds only the files
-concerned: git am takes them, and so do quilt and dpkg-source.  The same input
-gives the same patches, byte for byte.
+concerned: git am takes them, and so do git apply, patch, quilt and dpkg-source.
+The same input gives the same patches, byte for byte.
+
+With --git the stages become commits in a checkout of MariaDB's that the user has,
+on a new branch: on its HEAD, which stays as it is, like its index and files.
+
+If the trees have a selection (topics.py), the series has these topics only.
 
 Exit status: 0 done, 1 failed, 2 wrong usage.
 """
 
 import argparse
-import datetime
 import os
 import pathlib
 import re
@@ -26,6 +30,7 @@ import subprocess
 import sys
 import tempfile
 
+import fetch_source
 import hunks
 import overlay
 import topics
@@ -55,9 +60,14 @@ class Maker:
         self.base = base
         version = overlay.read(self.stock / "version")
         self.version = version.decode().strip() if version else "?"
-        self.topics = topics.read_topics(top)
-        self.files = overlay.sources(
-            top, base, overlay.has_debian_patches(self.version))
+        everything = topics.read_topics(top)
+        selection = topics.read_selection(trees)
+        self.names = selection and selection.names
+        self.topics = [topic for topic in everything
+                       if not self.names or topic.name in self.names]
+        self.files = overlay.of_topics(overlay.sources(
+            top, base, overlay.has_debian_patches(self.version)),
+            everything, self.names)
         # {topic: {path in the source: new file}}
         self.new_files = {topic.name: {} for topic in self.topics}
         # {path in the source: (MariaDB's lines, edits)}
@@ -86,7 +96,7 @@ class Maker:
             lines = hunks.lines_of(original)
             try:
                 edits = hunks.locate(hunks.read_hunks(difference), lines,
-                                     self.base)
+                                     self.base, self.names)
             except hunks.HunkError as error:
                 problems.append(f"{name} does not apply to MariaDB "
                                 f"{self.version}: {error}")
@@ -148,33 +158,59 @@ class Maker:
                    (self.files.get(path, self.top / path),
                     self.stock / "source" / path))
 
-    def git(self, *words, where=None, env=None):
-        done = subprocess.run(["git", *words], cwd=where or self.top,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              check=False, stdin=subprocess.DEVNULL,
-                              env=dict(os.environ, **(env or {})))
-        if done.returncode:
-            raise SeriesError(f"git {' '.join(words)[:200]} failed:\n"
-                              + done.stderr.decode(errors="replace")[-2000:])
-        return done.stdout
+    def changes(self):
+        """{path in the repository: who changed it last}, as git fast-import
+        reads that: NAME <EMAIL> TIME +0000."""
+        result = {}
+        log = Git(self.top)("log", "--format=%x00%an <%ae> %ct +0000",
+                            "--name-only", "-z").decode(errors="replace")
+        for commit in log.split("\0\0"):
+            who, *paths = commit.strip("\0\n").split("\0")
+            for path in paths:
+                result.setdefault(path.strip("\n"), who)
+        return result
 
-    def last_change(self, topic):
-        """Time (UTC) and author of the last change of a topic's files."""
-        mine = [topic.path]
-        for path in self.paths_of(topic):
-            mine.append(self.files.get(path) or self.files[path + ".patch"])
-        last = self.git("log", "-1", "--format=%ct%n%an%n%ae", "--",
-                        *map(str, mine)).decode().splitlines()
-        stamp, name, email = last if last else ("0", PATCH_SET, "unknown")
-        return (datetime.datetime.fromtimestamp(int(stamp),
-                                                datetime.timezone.utc),
-                name, email)
+    def author(self, topic, changes):
+        """The one who changed one of a topic's files last."""
+        found = []
+        for path in (topic.path, *(
+                self.files.get(path) or self.files[path + ".patch"]
+                for path in self.paths_of(topic))):
+            who = changes.get(path.relative_to(self.top).as_posix())
+            if who:
+                found.append(who)
+        return max(found, key=lambda who: int(who.split()[-2]),
+                   default=f"{PATCH_SET} <unknown> 0 +0000")
+
+    def commit(self, git, stages, parent, branch, committer=None):
+        """Commit the stages on top of a commit, as a new branch.  Without a
+        committer it is the author."""
+        stream = []
+        changes = self.changes()
+        before = {}
+
+        def data(content):
+            stream.append(b"data %d\n%s\n" % (len(content), content))
+
+        for topic, state in stages:
+            author = self.author(topic, changes)
+            stream.append(f"commit refs/heads/{branch}\nauthor {author}\n"
+                          f"committer {committer or author}\n".encode())
+            data((topic.message + "\n").encode())
+            if not before:
+                stream.append(f"from {parent}\n".encode())
+            for path, content in state.items():
+                if before.get(path) != content:
+                    mode = 755 if self.executable(path) else 644
+                    stream.append(f"M 100{mode} inline {path}\n".encode())
+                    data(content)
+            before = state
+        git("fast-import", "--quiet", "--done",
+            input=b"".join(stream) + b"done\n")
 
     def make(self, output):
         """Write the series; return the names of the patches."""
-        stages = list(self.stages())
-        if self.whole() != stages[-1][1]:
-            raise SeriesError("the last stage is not the patched tree")
+        stages = self.checked_stages()
         paths = sorted({path for _, state in stages for path in state})
         with tempfile.TemporaryDirectory(prefix="series-") as work:
             work = pathlib.Path(work)
@@ -185,10 +221,7 @@ class Maker:
                 identity[f"GIT_{role}_DATE"] = "@0 +0000"
             repository = work / "repository"
             repository.mkdir()
-
-            def git(*words):
-                return self.git(*words, where=repository, env=identity)
-
+            git = Git(repository, identity)
             git("init", "-q", "-b", "series")
             git("config", "core.autocrlf", "false")
             for path in paths:
@@ -199,29 +232,13 @@ class Maker:
             git("add", "-f", "--all", ".")
             git("commit", "-q", "--allow-empty", "-m",
                 f"MariaDB {self.version}")
-            before = {}
-            for topic, state in stages:
-                for path, content in state.items():
-                    if before.get(path) != content:
-                        overlay.write(repository / path, content,
-                                      self.executable(path))
-                moment, name, email = self.last_change(topic)
-                for role in ("AUTHOR", "COMMITTER"):
-                    identity[f"GIT_{role}_NAME"] = name
-                    identity[f"GIT_{role}_EMAIL"] = email
-                    identity[f"GIT_{role}_DATE"] = (
-                        f"@{int(moment.timestamp())} +0000")
-                git("add", "-f", "--all", ".")
-                git("commit", "-q", "--cleanup=verbatim", "-m",
-                    topic.message + "\n")
-                before = state
+            self.commit(git, stages, git.commit_of("HEAD"), "patched")
             made = work / "patches"
             made.mkdir()
             git("format-patch", "-q", "--zero-commit", "--no-signature",
                 "--no-renames", "--full-index", "--output-directory",
-                str(made), f"series~{len(stages)}..series")
+                str(made), "HEAD..patched")
             names = []
-            git("checkout", "-q", f"series~{len(stages)}")
             for patch, (topic, _) in zip(sorted(made.iterdir()), stages):
                 if topic.number < topics.ALONE:
                     git("apply", "--check", str(patch))
@@ -231,6 +248,81 @@ class Maker:
                                                  for name in names))
             replace_directory(output, made)
         return names
+
+    def checked_stages(self):
+        stages = list(self.stages())
+        if not stages:
+            raise SeriesError(f"MariaDB {self.version} needs none of these "
+                              "topics")
+        if self.whole() != stages[-1][1]:
+            raise SeriesError("the last stage is not the patched tree")
+        return stages
+
+
+class Git:
+    """git in a directory, with an environment."""
+
+    def __init__(self, where, environment=None):
+        self.where, self.environment = where, environment or {}
+
+    def __call__(self, *words, env=None, **options):
+        if "input" not in options:
+            options["stdin"] = subprocess.DEVNULL
+        done = subprocess.run(
+            ["git", *words], cwd=self.where, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, check=False,
+            env={**os.environ, **self.environment, **(env or {})}, **options)
+        if done.returncode:
+            raise SeriesError(f"git {' '.join(words)[:200]} failed:\n"
+                              + done.stderr.decode(errors="replace")[-2000:])
+        return done.stdout
+
+    def commit_of(self, name):
+        return self("rev-parse", "--verify",
+                    name + "^{commit}").decode().strip()
+
+
+class Checkout:
+    """A git repository of MariaDB's that gets the series as a branch."""
+
+    def __init__(self, directory, work):
+        """'work' is an empty directory for what is needed meanwhile."""
+        self.trees = work
+        self.git = Git(directory, {"GIT_INDEX_FILE": str(work / "index")})
+        self.head = self.git.commit_of("HEAD")
+        self.git("read-tree", self.head)
+
+    def take_files(self, top):
+        """Copy the files concerned to where a fetched source would be; return
+        the release series."""
+        names = {name.removesuffix(".patch") for name in
+                 (*overlay.files_below(top), *(
+                     name for own in top.glob("only-*")
+                     for name in overlay.files_below(own)))}
+        listed = self.git("ls-files", "-z").decode("utf-8", "surrogateescape")
+        wanted = {"VERSION", overlay.STAMPED, *names} & set(listed.split("\0"))
+        source = self.trees / "stock" / "source"
+        self.git("checkout-index", f"--prefix={source}/", "-z", "--stdin",
+                 input="\0".join(sorted(wanted)).encode())
+        if "VERSION" not in wanted:
+            raise SeriesError(f"{self.git.where} has no file VERSION at its "
+                              "top: it is not a MariaDB source")
+        version = fetch_source.upstream_version(source)
+        (self.trees / "stock" / "version").write_text(f"{version}\n")
+        return overlay.series_of(version)
+
+    def add_branch(self, maker, branch):
+        """Returns the number of commits."""
+        if self.git("branch", "--list", branch):
+            raise SeriesError(f"{self.git.where} has a branch {branch} already; "
+                              "choose another name by --branch, or delete it")
+        stages = maker.checked_stages()
+        try:
+            committer = self.git("var", "GIT_COMMITTER_IDENT").decode().strip()
+        except SeriesError:             # git does not know the user's name
+            committer = None
+        maker.commit(self.git, stages, self.head, branch, committer)
+        return len(stages)
 
 
 def replace_directory(output, made):
@@ -377,6 +469,23 @@ def check(maker):
         f"for MariaDB {maker.version}")
 
 
+def write_branch(top, trees, directory, branch):
+    selection = topics.read_selection(trees)
+    label = f"-{selection.label}" if selection else ""
+    with tempfile.TemporaryDirectory(prefix="series-") as work:
+        work = pathlib.Path(work)
+        checkout = Checkout(directory, work)
+        if selection:
+            shutil.copyfile(trees / topics.SELECTION, work / topics.SELECTION)
+        base = checkout.take_files(top)
+        overlay.print_survey(overlay.Overlay(top, work / "stock",
+                                             work / "patched"))
+        branch = branch or f"table-cache{label}"
+        count = checkout.add_branch(Maker(top, work, base), branch)
+    say(f"branch {branch} in {directory}: {count} commits, one a topic, on "
+        f"{checkout.head[:12]}")
+
+
 def main():
     parser = argparse.ArgumentParser(
         description="Write the patch set as a series (called by BUILD/series).")
@@ -386,10 +495,16 @@ def main():
     parser.add_argument("--output", type=pathlib.Path)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--try", dest="attempt", action="store_true")
+    parser.add_argument("--git", type=pathlib.Path)
+    parser.add_argument("--branch")
     arguments = parser.parse_args()
     # BUILD/series passes on any signal that is to end it as SIGTERM
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     trees = arguments.trees.resolve()
+    if arguments.git:
+        write_branch(arguments.top.resolve(), trees, arguments.git.resolve(),
+                     arguments.branch)
+        return 0
     maker = Maker(arguments.top.resolve(), trees, arguments.base)
     if arguments.check:
         check(maker)

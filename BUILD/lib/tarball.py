@@ -36,8 +36,7 @@ HOST_LIBRARIES = re.compile(
 # With ARCHIVE, BLACKHOLE or FEDERATEDX built in, mariadb-upgrade would remove
 # them from mysql.plugin, and the server of other packages would lack them then
 NEEDED = ("bin/mariadbd", "bin/mariadb", "bin/mariadb-backup",
-          "scripts/mariadb-install-db", "lib/plugin/table_cache_dump.so",
-          "lib/plugin/ha_archive.so", "lib/plugin/ha_blackhole.so",
+          "scripts/mariadb-install-db", "lib/plugin/ha_archive.so", "lib/plugin/ha_blackhole.so",
           "lib/plugin/ha_federatedx.so")
 
 
@@ -181,7 +180,10 @@ def make(build, name, output, deploy):
         arrange(work / "root", tree)
         libraries = add_libraries(tree)
         shutil.copyfile(deploy, tree / pathlib.Path(deploy).name)
-        for needed in NEEDED:
+        dump = "plugin/table_cache_dump"
+        own = ((f"lib/{dump}.so",)
+               if (build.parent / "source" / dump).is_dir() else ())
+        for needed in (*NEEDED, *own):
             if not (tree / needed).exists():
                 raise TarballError(f"the tarball would have no {needed}")
         glibc = host_glibc(tree)

@@ -28,16 +28,28 @@ applies to MariaDB's source without the others.
 names earlier topics without which this one does not apply, compile or work;
 closure() adds what these need.  needs.py finds needs that nobody has declared.
 
+choose() computes what --part, --topic and --without of the commands in BUILD take.
+Each choice has trees of its own, below out/part/LABEL.  This program writes the
+choice into the file 'selection' there; what lays the patch set over MariaDB's
+source reads it.
+
 Each new file of the patch set belongs to exactly one topic.  An edit of a file
 of MariaDB's is a hunk of FILE.patch, which names its topic after the second
 @@ of its first line (hunks.py).
 """
 
+import argparse
+import collections
+import pathlib
 import re
+import sys
 
 ALONE = 30                      # topics of lower numbers need no other one
 HEADS = ("SPDX-License-Identifier", "Part", "Needs")
 NAME = re.compile(r"(\d\d)-([a-z][a-z0-9-]*)$")
+SELECTION = "selection"         # file name: the label, then a topic a line
+
+Selection = collections.namedtuple("Selection", "label names")
 
 
 class TopicError(Exception):
@@ -195,3 +207,91 @@ def problems(topics, paths):
             if not any(each.match(path) for path in paths):
                 yield (f"BUILD/topics/{topic.path.name}: no file of the patch "
                        f"set fits {pattern}")
+
+
+# ---------------------------------------------------------------- a selection
+
+def choose(topics, parts, asked_parts=(), asked_topics=(), without=()):
+    """(Selection, sentences): what some options take, and what they do not say
+    themselves.  'without' names topics or parts; a name that is both is the
+    part."""
+    names = {topic.name for topic in topics}
+    for option, asked, known in (
+            ("--part", asked_parts, list(parts)),
+            ("--topic", asked_topics, [topic.name for topic in topics]),
+            ("--without", without,
+             [*parts, *(topic.name for topic in topics)])):
+        for name in asked:
+            if name not in known:
+                raise TopicError(f"{option}: there is no {name}; there are "
+                                 + ", ".join(dict.fromkeys(known)))
+    start = {topic.name for topic in topics
+             if topic.part in asked_parts or topic.name in asked_topics}
+    if not asked_parts and not asked_topics:
+        start = names
+    lost = dependents(topics, {topic.name for topic in topics
+                               if topic.part in without
+                               or topic.name in without
+                               and topic.name not in parts})
+    for name in asked_topics:
+        if name in lost:
+            raise TopicError(f"--topic {name} cannot be taken, because it needs "
+                             + (lost[name] or "itself"))
+    taken = closure(topics, start - set(lost))
+    sentences = [f"also taken, because {reason} needs it: {name}"
+                 for name, reason in taken.items() if reason]
+    sentences += [f"left out, because it needs {reason}: {name}"
+                  for name, reason in lost.items() if reason and name in start]
+    if not taken:
+        raise TopicError("nothing is left of the patch set")
+    label = ".".join(
+        [part for part in parts if part in asked_parts]
+        + [f"topic-{topic.name}" for topic in topics
+           if topic.name in asked_topics]
+        + [f"without-{name}" for name in sorted(set(without))])
+    return Selection(label, list(taken)), sentences
+
+
+def read_selection(trees):
+    """The Selection of a directory of trees, or None: everything."""
+    path = trees / SELECTION
+    if not path.exists():
+        return None
+    label, *names = path.read_text().split()
+    return Selection(label, names)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description="Print the label of a selection of topics; with --write, "
+                    "write it into a directory of trees, and say what is in it "
+                    "(called by BUILD/common.sh).")
+    parser.add_argument("--top", type=pathlib.Path, required=True)
+    parser.add_argument("--part", action="append", default=[])
+    parser.add_argument("--topic", action="append", default=[])
+    parser.add_argument("--without", action="append", default=[])
+    parser.add_argument("--write", type=pathlib.Path)
+    arguments = parser.parse_args()
+    all_topics = read_topics(arguments.top)
+    selection, sentences = choose(
+        all_topics, read_parts(arguments.top), arguments.part,
+        arguments.topic, arguments.without)
+    if not arguments.write:
+        print(selection.label)
+        return
+    print(f"-- {len(selection.names)} of {len(all_topics)} topics: "
+          + " ".join(selection.names))
+    for sentence in sentences:
+        print(f"   {sentence}")
+    path = arguments.write / SELECTION
+    text = "".join(f"{word}\n" for word in (selection.label, *selection.names))
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except TopicError as error:
+        print(error, file=sys.stderr)
+        sys.exit(1)
