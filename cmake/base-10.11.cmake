@@ -13,6 +13,9 @@ set(BASE_PACKAGE mariadb)
 set(BASE_PINNED 1:10.11.18-0+deb12u1)
 set(BASE_PINNED_SHA256
     bf86fbf8c9cf5d40329d63cbadfbc776e19d7caacef480befda181f10fbcd1f9)
+# Other versions for which the patch set has variants.  BUILD/test unit checks the
+# patches on those that --source has brought
+set(BASE_ALSO 1:10.11.14-0+deb12u2)
 set(BASE_SUFFIX "-0+deb12u1")
 set(BASE_SHARE share/mysql)
 set(BASE_TESTS share/mysql/mysql-test)

@@ -10,7 +10,11 @@ the topic that it belongs to:
     +a new line
      another one
 
-A hunk for one release series alone says so after its topic: 'NAME only 11.8'.
+A hunk for some releases alone says so after its topic, one that is not for some
+of them likewise (releases.py has the ranges):
+
+    NAME only 11.8              NAME except 10.11<16
+    NAME only 10.11<16 11.8     NAME only 10.11 except 10.11<16
 
 A hunk is located by the lines that it quotes, which must occur exactly once in
 MariaDB's file.  All hunks refer to that file as it is without the others: so
@@ -22,7 +26,7 @@ What follows is in three forms:
 
     Hunk   a hunk of a .patch
     Edit   lines [start, end) of MariaDB's file are replaced by new ones; its
-           topic is as in the hunk, with the series
+           topic is as in the hunk, with the releases
     Row    a line of the result or of MariaDB's file: ' ' both have it, '-' it
            has been removed, '+' it is new; and the topic of the latter two
 
@@ -41,6 +45,8 @@ import collections
 import re
 import subprocess
 import tempfile
+
+import releases
 
 REPLACED = "REPLACED_CODE"
 MAX_CONTEXT = 12                # lines; more means that a hunk is misplaced
@@ -96,19 +102,47 @@ def read_hunks(difference):
 
 
 def name_of(topic):
-    """The topic's name, without the series."""
-    return topic.partition(" only ")[0]
+    """The topic's name, without the releases."""
+    return topic.partition(" ")[0]
 
 
-def is_for(hunk, series):
-    """Whether a hunk is for a release series; all are if that is None."""
-    only = hunk.topic.partition(" only ")[2]
-    return not only or series is None or only == series
+def ranges_of(topic):
+    """The ranges of releases behind the topic's name: (only, except)."""
+    only, excepted, words = [], [], None
+    for word in topic.split()[1:]:
+        if word in ("only", "except"):
+            words = only if word == "only" else excepted
+        elif words is None:
+            raise HunkError(f"{topic!r}: expected 'only' or 'except' behind "
+                            "the topic")
+        else:
+            words.append(word)
+    return only, excepted
 
 
-def is_of(hunk, topics):
-    """Whether a hunk belongs to one of some topics; all do if that is None."""
-    return topics is None or name_of(hunk.topic) in topics
+def is_for_release(topic, release):
+    """Whether a hunk with this head is for a release, like 10.11.14, or a
+    series; all are if that is None."""
+    only, excepted = ranges_of(topic)
+    try:
+        return release is None or (
+            (not only or any(releases.has(each, release) for each in only))
+            and not any(releases.has(each, release) for each in excepted))
+    except releases.RangeError as error:
+        raise HunkError(f"{topic!r}: {error}") from error
+
+
+def is_for(hunk, release, names=None):
+    """Whether a hunk is for a release, and of one of some topics, if any are
+    named."""
+    return ((names is None or name_of(hunk.topic) in names)
+            and is_for_release(hunk.topic, release))
+
+
+def is_variant(topic):
+    """Whether a hunk with this head is for a part of a series alone."""
+    return any(not re.fullmatch(r"[\d.]+", each)
+               for each in ranges_of(topic)[0])
 
 
 def old_block(hunk):
@@ -125,25 +159,24 @@ def places(block, lines):
             if lines[at] == block[0] and lines[at:at + size] == block]
 
 
-def found(difference, lines, series=None, topics=None):
-    """Yield (number, hunk, line, places) of the hunks for a series, of some
-    topics only, if any are named: the line that a hunk names, from 1, and where
-    its lines occur in the file, from 0."""
+def found(difference, lines, release=None, names=None):
+    """Yield (number, hunk, line, places) of the hunks for a release: the line
+    that a hunk names, from 1, and where its lines occur in the file, from 0."""
     named = [int(match[1]) for match in map(HEAD.fullmatch,
                                             lines_of(difference)) if match]
     for number, (hunk, line) in enumerate(zip(read_hunks(difference), named),
                                           1):
-        if is_for(hunk, series) and is_of(hunk, topics):
+        if is_for(hunk, release, names):
             yield number, hunk, line, places(old_block(hunk), lines)
 
 
-def locate(hunks, lines, series=None, topics=None):
-    """The edits of the hunks for a series, in the order in which they apply; of
-    some topics only, if any are named."""
+def locate(hunks, lines, release=None, names=None):
+    """The edits of the hunks for a release, and of some topics only, if any are
+    named, in the order in which they apply."""
     edits = []
     problems = []
     for number, hunk in enumerate(hunks, 1):
-        if not (is_for(hunk, series) and is_of(hunk, topics)):
+        if not is_for(hunk, release, names):
             continue
         found = places(old_block(hunk), lines)
         if len(found) != 1:
@@ -188,12 +221,12 @@ def apply_edits(edits, lines):
     return result + lines[at:]
 
 
-def apply_hunks(difference, original, topics=None, series=None):
+def apply_hunks(difference, original, names=None, release=None):
     """The patched content; with the hunks of some topics only, if any are
     named."""
     lines = lines_of(original)
     return content_of(apply_edits(
-        locate(read_hunks(difference), lines, series, topics), lines))
+        locate(read_hunks(difference), lines, release, names), lines))
 
 
 def rows_of(edits, lines):
@@ -269,15 +302,17 @@ def choose_context(start, end, can_be_alone, files):
 def write_hunks(path, edits, lines, others=()):
     """A unified diff with the least context that locates each hunk.
 
-    'others' are the lines of the same file in other releases.  A hunk is
-    worded so that it is located there, too, if there is such a wording.
+    'others' are the same file in other releases, as (release, lines).  A hunk
+    is worded so that it is located in those that it is for, too, if there is
+    such a wording.
     """
-    files = [lines, *others]
     groups = []                 # [edits, first line, last line]
     pending = [[edit] for edit in in_order(edits)]
     while pending:
         group = pending.pop(0)
         removes = any(edit.end > edit.start for edit in group)
+        files = [lines, *(other for release, other in others
+                          if is_for_release(group[0].topic, release))]
         first, last = choose_context(group[0].start, group[-1].end, removes,
                                      files)
         before = groups[-1] if groups else None
@@ -309,16 +344,37 @@ def write_hunks(path, edits, lines, others=()):
     return "".join(out)
 
 
-def of_other_series(difference, series):
-    """The text of the hunks that are not for a series."""
+def select(difference, wanted):
+    """The text of the hunks whose heads 'wanted' takes: a function of what is
+    behind the second @@."""
     result = []
     keep = False
     for line in lines_of(difference):
         head = HEAD.fullmatch(line)
         if head:
-            keep = not is_for(Hunk(head[5].strip(), []), series)
+            keep = wanted(head[5].strip())
         if keep:
             result.append(line)
+    return "".join(result)
+
+
+def body(difference):
+    """The text of all hunks."""
+    return select(difference, lambda topic: True)
+
+
+def except_hunks(difference, numbers, excepted):
+    """Say in the heads of some hunks, which count from 1, that they are not for
+    a range of releases."""
+    result, number = [], 0
+    for line in lines_of(difference):
+        if HEAD.fullmatch(line):
+            number += 1
+            if number in numbers:
+                ranges = ranges_of(HEAD.fullmatch(line)[5].strip())[1]
+                line = (line.rstrip("\n") + (" " if ranges else " except ")
+                        + excepted + "\n")
+        result.append(line)
     return "".join(result)
 
 

@@ -11,11 +11,16 @@ The repository mirrors MariaDB's tree.  Below the folders in FOLDERS,
 
 So patches have no order, and a path says what is changed.  Each hunk of a
 .patch, and each new file, belongs to one topic (hunks.py, topics.py), and the
-topics do have an order: series.py writes a patch for each.  Several release
-series of MariaDB's share these files.  Where one series needs another form,
+topics do have an order: series.py writes a patch for each.  Several releases
+of MariaDB's share these files.  Where one needs another form,
 
   only-SERIES/dir/name  takes the place of dir/name for that series alone;
                         an empty file there means that the series has none.
+                        only-10.11-before-16, only-11.8-from-9 and
+                        only-11.8-from-9-before-12 are for a part of a series.
+
+A topic that MariaDB has from some release on (Until, topics.py) is left out
+there.
 
   apply    brings the patched tree up to date.  Everything is computed before
            the first file is written, so a patch that does not apply leaves
@@ -23,9 +28,12 @@ series of MariaDB's share these files.  Where one series needs another form,
            a build afterwards recompiles what depends on them and no more.
            Edits made in the patched tree are never overwritten.
   refresh  writes edits made in the patched tree back into the repository, as
-           hunks that fit the other series, too, where such hunks exist, and
-           warns of what then breaks a rule on another series.  Hunks keep
-           their topics; a new one needs --topic.
+           hunks that fit the other releases, too, where such hunks exist, and
+           warns of what then breaks a rule on another one.  Hunks keep
+           their topics; a new one needs --topic.  Hunks for other releases
+           stay as they are.
+  except   says in each hunk that this source does not have a place for that it
+           is not for these releases; refresh then writes what is in its place.
   survey   says of each patch whether it applies to a source that was not tested:
            unchanged, moved, or not at all.  It does not guess: a hunk whose
            lines occur twice, or in another order, does not apply, nor does a
@@ -58,7 +66,9 @@ import sys
 import tempfile
 
 import hunks
+import releases
 import topics
+from releases import release_of, series_of
 
 FOLDERS = ("include", "libmysqld", "mysys", "sql", "storage", "mysql-test",
            "unittest", "plugin")
@@ -114,29 +124,46 @@ def files_below(top, folders=FOLDERS):
                     yield path
 
 
-def series_of(version):
-    """The release series of a version: 11.8 of 1:11.8.6-0+deb13u1."""
-    match = re.match(r"(?:\d+:)?(\d+\.\d+)", version)
-    return match[1] if match else ""
-
-
 def has_debian_patches(version):
     """Whether a version is Debian's, like 1:11.8.6-0+deb13u1."""
     return "-" in version
 
 
-def sources(top, series, debian=True):
-    """{name: path} of the patch set's files for a release series, by the name
-    that each has in the shared folders.  'debian': the source has Debian's
-    patches."""
+OWN_FOLDER = re.compile(r"only-(\d+\.\d+)(?:-from-(\d+))?(?:-before-(\d+))?")
+
+
+def range_of_folder(name):
+    """10.11>=9<16 of only-10.11-from-9-before-16; None if it is no such name."""
+    match = OWN_FOLDER.fullmatch(name)
+    return match and (match[1] + (f">={match[2]}" if match[2] else "")
+                      + (f"<{match[3]}" if match[3] else ""))
+
+
+def own_folders(top, release):
+    """The directories only-... for a release, the widest range first."""
+    ranges = {range_of_folder(path.name): path for path in top.glob("only-*")}
+    ranges.pop(None, None)
+    result = []
+    while ranges:
+        best = releases.narrowest(ranges, release) if release else None
+        if best is None:
+            break
+        result.insert(0, ranges.pop(best))
+    return result
+
+
+def sources(top, release, debian=True):
+    """{name: path} of the patch set's files for a release or series, by the
+    name that each has in the shared folders.  'debian': the source has
+    Debian's patches."""
     result = {name: top / name for name in files_below(top)}
-    own = top / f"only-{series}"
-    for name in files_below(own) if series else ():
-        result[name] = own / name
-        if (not result[name].stat().st_size
-                or not debian and name.endswith(".patch")
-                and f"\n{ONLY_DEBIAN}\n".encode() in read(result[name])):
-            del result[name]
+    for own in own_folders(top, release):
+        for name in files_below(own):
+            result[name] = own / name
+            if (not result[name].stat().st_size
+                    or not debian and name.endswith(".patch")
+                    and f"\n{ONLY_DEBIAN}\n".encode() in read(result[name])):
+                del result[name]
     return result
 
 
@@ -150,7 +177,7 @@ def of_topics(files, all_topics, names):
             mine = topics.owner(all_topics, name).name in names
         else:
             _, difference = split_patch(read(path).decode("latin-1"))
-            mine = any(hunks.is_of(hunk, names)
+            mine = any(hunks.name_of(hunk.topic) in names
                        for hunk in hunks.read_hunks(difference))
         if mine:
             result[name] = path
@@ -177,7 +204,7 @@ def split_patch(text):
     return text[:at.start()], text[at.start():]
 
 
-def disabled_code(difference, original, series):
+def disabled_code(difference, original, release, names=None):
     """A checksum of MariaDB's lines that a patch has disabled (hunks.py), None
     if there are none.
 
@@ -185,7 +212,7 @@ def disabled_code(difference, original, series):
     line, so it applies all the same when another release changes the rest.
     """
     lines = hunks.lines_of(original)
-    edits = hunks.locate(hunks.read_hunks(difference), lines, series)
+    edits = hunks.locate(hunks.read_hunks(difference), lines, release, names)
     found = [" " + row.text for row, replaced
              in hunks.replaced_rows(hunks.rows_of(edits, lines))
              if replaced and row.tag == " "]
@@ -193,30 +220,42 @@ def disabled_code(difference, original, series):
 
 
 def disabled_sums(header):
-    """{series: checksum} of a patch's header; the key of one that holds for
-    each series not named is the empty string."""
+    """{range of releases: checksum} of a patch's header; the key of one that
+    holds for each release not named is the empty string."""
     field = re.search(rf"(?m)^{DISABLED}: (.*)", header)
     return dict(word.rpartition("=")[::2]
                 for word in (field[1].split() if field else ()))
+
+
+def disabled_key(sums, release):
+    """Which of these keys is for a release: the narrowest range, or the empty
+    string."""
+    return releases.narrowest([each for each in sums if each], release) or ""
 
 
 def disabled_field(sums):
     """What disabled_sums() reads: one checksum if all are alike."""
     if len(set(sums.values())) == 1:
         return next(iter(sums.values()))
-    return " ".join(f"{series}={value}" if series else value
-                    for series, value in sorted(sums.items()) if value)
+    return " ".join(f"{key}={value}" if key else value
+                    for key, value in sorted(sums.items()) if value)
 
 
 def apply_patch(name, difference, original, version, names=None):
-    """The patched content; with the hunks of some topics only, if any are
-    named."""
+    """The patched content."""
     try:
         return hunks.apply_hunks(difference, original, names,
-                                 series_of(version) or None)
+                                 release_of(version) or None)
     except hunks.HunkError as error:
         raise OverlayError(
             f"{name} does not apply to MariaDB {version}: {error}") from error
+
+
+def carried(top, series):
+    """The other releases of a series for which the patch set has variants."""
+    text = read(top / f"cmake/base-{series}.cmake") or b""
+    found = re.search(r"(?m)^set\(BASE_ALSO ([^)]*)\)", text.decode())
+    return [release_of(version) for version in found[1].split()] if found else []
 
 
 # -------------------------------------------------------------------- trees
@@ -225,31 +264,37 @@ class Overlay:
     """The repository, the stock tree and the patched tree."""
 
     def __init__(self, top, stock, patched, out=None):
-        """'out' is a directory with SERIES/stock of other series."""
+        """'out' is a directory with SERIES/stock of other series, and with
+        source/SERIES/stock of other releases."""
         self.top = top
         self.stock = stock / "source"
         self.patched = patched / "source"
         self.manifest_path = patched / "manifest.json"
         version = read(stock / "version")
         self.version = version.decode().strip() if version else "?"
+        self.release = release_of(self.version)
         self.series = series_of(self.version)
         if not self.stock.is_dir():
             raise OverlayError(f"{self.stock}: no source there; fetch it first")
         self.topics = topics.read_topics(top)
-        selection = topics.read_selection(patched.parent)
-        self.label = selection and selection.label
-        self.names = selection and selection.names
         self.others = []
         self.debian = has_debian_patches(self.version)
-        for other in sorted(out.glob("*/stock/source")) if out else ():
-            other = Overlay(top, other.parent, other.parents[1] / "patched")
-            if other.series not in ("", self.series):
+        # Names of the topics that this release needs, and of these the ones to
+        # lay over; None for all
+        over = {each.name for each in self.topics if each.is_over(self.release)}
+        self.present = ({each.name for each in self.topics} - over if over
+                        else None)
+        self.selection = topics.read_selection(patched.parent)
+        self.names = (set(self.selection.names) - over if self.selection
+                      else self.present)
+        for path in sorted((*out.glob("*/stock/source"),
+                            *out.glob("source/*/stock/source"))) if out else ():
+            other = Overlay(top, path.parent, path.parents[1] / "patched")
+            if (other.release not in ("", self.release,
+                                      *(each.release for each in self.others))
+                    and (path.is_relative_to(out / "source")
+                         <= (other.release in carried(top, other.series)))):
                 self.others.append(other)
-
-    def sources(self):
-        """What sources() returns, of the selected topics."""
-        return of_topics(sources(self.top, self.series, self.debian),
-                         self.topics, self.names)
 
     def manifest(self):
         """The version that the patched tree is a copy of, and {path: digest}
@@ -262,6 +307,11 @@ class Overlay:
         write(self.manifest_path,
               json.dumps({"version": self.version, "files": files},
                          indent=0, sort_keys=True).encode(), False)
+
+    def sources(self):
+        """sources() for this source, of the topics to lay over."""
+        return of_topics(sources(self.top, self.release, self.debian),
+                         self.topics, self.names)
 
     def wanted(self):
         """{path: content} of every file that differs from MariaDB's."""
@@ -300,8 +350,8 @@ class Overlay:
         files = "".join(f"{path} {digest(content)}\n"
                         for path, content in sorted(wanted.items())
                         if not NOT_IN_A_SERVER.search(path))
-        stamp = (f"+table-cache.{self.label + '.' if self.label else ''}"
-                 f"{digest(files.encode())[:12]}")
+        label = f"{self.selection.label}." if self.selection else ""
+        stamp = f"+table-cache.{label}{digest(files.encode())[:12]}"
         return {**wanted, STAMPED: re.sub(
             rb'(?m)^(#define SOURCE_REVISION ".*)"$',
             lambda match: match[1] + stamp.encode() + b'"', original)}
@@ -314,8 +364,10 @@ class Overlay:
 
     def source_of(self, name):
         """Where the repository has, or would get, a file for this series."""
-        own = self.top / f"only-{self.series}" / name
-        return own if own.is_file() else self.top / name
+        for own in reversed(own_folders(self.top, self.release)):
+            if (own / name).is_file():
+                return own / name
+        return self.top / name
 
     def apply(self, discard):
         wanted = self.stamped(self.wanted())
@@ -354,7 +406,7 @@ class Overlay:
                 "edited in the patched tree, and would be overwritten:\n  "
                 + "\n  ".join(edited)
                 + ("\nBUILD/refresh takes the edits over; "
-                   "BUILD/refresh --discard drops them" if not self.names else
+                   "BUILD/refresh --discard drops them" if not self.selection else
                    "\nEdits are taken over from the tree of all topics only: "
                    "make them there, and remove these files"))
         for path, content in changes.items():
@@ -377,7 +429,7 @@ class Overlay:
                 + ", ".join(each.name for each in self.topics))
         if not self.patched.is_dir():
             raise OverlayError("there is no patched tree yet: build first")
-        if self.names:
+        if self.selection:
             raise OverlayError("this tree has some of the topics only; edit the "
                                "one that has all")
         if topic:
@@ -410,14 +462,16 @@ class Overlay:
         if conflicts:
             raise OverlayError("edited both in the repository and in the "
                                "patched tree:\n  " + "\n  ".join(conflicts))
+        reworded = {path for path in self.to_be_reworded()
+                    if current[path] == wanted[path]}
         todo += [(path, current[path], read(self.stock / path))
-                 for path in self.to_be_reworded()
-                 if current[path] == wanted[path]]
+                 for path in sorted(reworded)]
         failures = []
         nameless = False
         for path, content, original in todo:
             try:
-                self.take_over(path, content, original, topic)
+                self.take_over(path, content, original, topic,
+                               path in reworded)
             except hunks.HunkError as error:
                 failures.append(f"{path}: {error}")
                 if isinstance(error, hunks.NoTopic):
@@ -441,15 +495,40 @@ class Overlay:
         mine = set(self.check_sources())
         for other in self.others:
             for problem in sorted(set(other.check_sources()) - mine):
-                print(f"-- refresh: warning: {other.series}: {problem}",
+                print(f"-- refresh: warning: {other.release}: {problem}",
                       file=sys.stderr)
         for problem in self.check_topics():
             print(f"-- refresh: warning: {problem}", file=sys.stderr)
 
+    def make_exceptions(self, excepted):
+        """Say in the head of each hunk that does not apply to this source that
+        it is not for these releases."""
+        if not releases.has(excepted, self.release):
+            raise OverlayError(f"this is MariaDB {self.release}, which is not "
+                               f"in {excepted}")
+        count = 0
+        for name, source in sorted(self.sources().items()):
+            original = (read(self.stock / name[:-len(".patch")])
+                        if name.endswith(".patch") else None)
+            if original is None:
+                continue
+            header, difference = split_patch(read(source).decode("latin-1"))
+            missing = {number: hunk for number, hunk, _, places in hunks.found(
+                difference, hunks.lines_of(original), self.release, self.names)
+                if len(places) != 1}
+            for number, hunk in missing.items():
+                print(f"   {name}: hunk {number} ({hunk.topic})\n"
+                      + "".join(f"      {line}" for line in hunk.lines))
+            if missing:
+                write(source, (header + hunks.except_hunks(
+                    difference, missing, excepted)).encode("latin-1"), False)
+            count += len(missing)
+        print(f"-- except: {count} hunks are not for {excepted} now")
+
     def name_hunks(self, topic):
         """Give the name of a topic to the hunks that have none: somebody has
         written a .patch by hand."""
-        for name, source in sorted(sources(self.top, self.series, self.debian).items()):
+        for name, source in sorted(self.sources().items()):
             if not name.endswith(".patch"):
                 continue
             text = read(source).decode("latin-1")
@@ -460,10 +539,10 @@ class Overlay:
                 print(f"   named hunks of {name}")
 
     def to_be_reworded(self):
-        """MariaDB's files whose patch does not apply to another series that
+        """MariaDB's files whose patch does not apply to another release that
         shares it: it was written when the source of that was not there.  If it
         applies, its hunks stay as they are, however somebody has cut them."""
-        for name, source in sorted(sources(self.top, self.series, self.debian).items()):
+        for name, source in sorted(self.sources().items()):
             path = name[:-len(".patch")]
             if not name.endswith(".patch"):
                 continue
@@ -471,27 +550,38 @@ class Overlay:
                 split_patch(read(source).decode("latin-1"))[1])
             try:
                 hunks.locate(found, hunks.lines_of(read(self.stock / path)),
-                             self.series)
+                             self.release, self.names)
             except hunks.HunkError:
                 continue                # check_sources() says so
             for other in self.sharing(name, path):
                 try:
                     hunks.locate(found,
                                  hunks.lines_of(read(other.stock / path)),
-                                 other.series)
+                                 other.release, other.names)
                 except hunks.HunkError:
                     yield path
                     break
 
     def sharing(self, name, path):
-        """The other series that have the same patch, and the file."""
+        """The other releases that have the same patch, and the file."""
         return [other for other in self.others
                 if other.source_of(name) == self.source_of(name)
                 and (other.stock / path).is_file()]
 
-    def take_over(self, path, content, original, topic):
+    def takes(self, head):
+        """Whether a hunk with this head is laid over this source."""
+        return hunks.is_for(hunks.Hunk(head, []), self.release, self.names)
+
+    def disabled_key(self, sums):
+        """Under which key a patch's header has the checksum for this source: a
+        range that is there, or the series."""
+        key = disabled_key(sums, self.release)
+        return key if hunks.is_variant(f"x only {key}") else self.series
+
+    def take_over(self, path, content, original, topic, reword):
         """Bring one edit of the patched tree into the repository.  'topic' is
-        the name of the topic of what is new, or None."""
+        the name of the topic of what is new, or None.  'reword': choose the
+        context of all hunks anew."""
         if original is None or path in REPLACED:
             target = self.source_of(path)
             if content is None or content == original:
@@ -510,45 +600,64 @@ class Overlay:
         if content is None:
             raise OverlayError(f"{path}: a file of MariaDB's cannot be removed")
         existing = read(target)
-        if content == original and not (existing and hunks.of_other_series(
-                split_patch(existing.decode("latin-1"))[1], self.series)):
+        if content == original and not (existing and hunks.select(
+                split_patch(existing.decode("latin-1"))[1],
+                lambda head: not self.takes(head))):
             target.unlink(missing_ok=True)
             print(f"   removed {path}.patch")
             return
         lines = hunks.lines_of(original)
-        edits, kept = [], ""
+        edits, before, kept = [], None, ""
         if existing:
             header, difference = split_patch(existing.decode("latin-1"))
             edits = hunks.locate(hunks.read_hunks(difference), lines,
-                                 self.series)
-            kept = hunks.of_other_series(difference, self.series)
+                                 self.release, self.names)
+            before = hunks.edits_of(hunks.rows_of(edits, lines))
+            kept = hunks.select(difference, lambda head: not self.takes(head))
         else:
             header = (f"{LICENSE}\nDescription: TODO\n"
                       "Forwarded: no\nLast-Update: TODO\n\n")
         others = self.sharing(path + ".patch", path)
         edits, new_places = hunks.rebase(edits, lines, hunks.lines_of(content),
                                          topic)
-        difference = hunks.write_hunks(
-            path, edits, lines,
-            [hunks.lines_of(read(other.stock / path)) for other in others])
-        difference += kept
+        files = [(other.release, hunks.lines_of(read(other.stock / path)))
+                 for other in others]
+
+        def split(edits):
+            """The edits for a part of a series, and all others."""
+            return ([edit for edit in edits if hunks.is_variant(edit.topic)],
+                    [edit for edit in edits
+                     if not hunks.is_variant(edit.topic)])
+
+        variants, shared = split(edits)
+        if before is not None and split(before)[1] == shared and not reword:
+            # Keep even the line numbers, which may be those of another release
+            difference = split_patch(existing.decode("latin-1"))[1]
+            difference = (difference[:difference.index("@@")]
+                          + hunks.select(difference, lambda head: not (
+                              self.takes(head) and hunks.is_variant(head))))
+        else:
+            difference = hunks.write_hunks(path, shared, lines, files) + kept
+        difference += hunks.body(hunks.write_hunks(path, variants, lines,
+                                                   files))
         today = datetime.date.today().isoformat()
         header = re.sub(r"(?m)^Last-Update: .*$", f"Last-Update: {today}",
                         header)
         sums = disabled_sums(header)
         header = re.sub(rf"(?m)^{DISABLED}: .*\n", "", header)
-        sums[self.series] = disabled_code(difference, original, self.series)
-        for other in others:
+        for each in (self, *others):
             try:
-                sums[other.series] = disabled_code(
-                    difference, read(other.stock / path), other.series)
+                sums[each.disabled_key(sums)] = disabled_code(
+                    difference, read(each.stock / path), each.release,
+                    each.names)
             except hunks.HunkError:
-                pass            # check_sources() says so
+                if each is self:
+                    raise       # of the others, check_sources() says so
         known = {file.stem.partition("-")[2]
                  for file in self.top.glob("cmake/base-*.cmake")}
         if known and known <= set(sums):
             sums.pop("", None)
-        if sums[self.series]:
+        if any(sums.values()):
             header = (header.rstrip("\n") + f"\n{DISABLED}: "
                       + disabled_field(sums) + "\n\n")
         write(target, (header + difference).encode("latin-1"), False)
@@ -587,15 +696,15 @@ class Overlay:
         last = {}
         replaces = False
         for number, hunk, named, places in hunks.found(
-                difference, lines, self.series, self.names):
+                difference, lines, self.release, self.names):
             replaces |= any(line[0] == "+" and hunks.is_replaced(line[1:])
                             for line in hunk.lines)
             what = f"hunk {number} ({hunk.topic or 'no topic'})"
             if len(places) != 1:
                 problems.append(f"{what} is found {len(places)} times")
                 continue
-            # Those of one series are after the others
-            kind = hunk.topic.partition(" only ")[2]
+            # Those of some releases are after the others
+            kind = hunk.topic.partition(" ")[2]
             if places[0] < last.get(kind, 0):
                 problems.append(f"{what} is found, but before the one that it "
                                 "was behind")
@@ -606,9 +715,10 @@ class Overlay:
         sums = disabled_sums(header)
         if replaces:
             try:
-                same = (disabled_code(difference, original, self.series)
-                        == sums.get(self.series, sums.get("")))
-            except hunks.HunkError:     # of another topic
+                same = (disabled_code(difference, original, self.release,
+                                      self.present)
+                        == sums.get(disabled_key(sums, self.release)))
+            except hunks.HunkError:     # a hunk of a topic that is left out
                 same = False
             if not same:
                 return (DOES_NOT_APPLY, "it is found, but MariaDB has changed "
@@ -641,17 +751,18 @@ class Overlay:
                 yield f"{path}: no line '{LICENSE}' near its top"
         for own in sorted(self.top.glob("only-*/**/*")):
             path = own.relative_to(self.top).as_posix()
-            series, _, name = path[len("only-"):].partition("/")
+            folder, _, name = path.partition("/")
             if not own.is_file():
                 continue
+            series = series_of(range_of_folder(folder) or "")
             if (not name.startswith(tuple(f"{folder}/" for folder in FOLDERS))
                     or not (self.top / f"cmake/base-{series}.cmake").is_file()):
                 yield f"{path}: is for no series, or no tree"
             elif read(own) == read(self.top / name):
                 yield f"{path}: is a copy of {name}"
-        for series in (self, *self.others):
-            for problem in series.check_sources():
-                yield f"{series.series}: {problem}"
+        for each in (self, *self.others):
+            for problem in each.check_sources():
+                yield f"{each.release}: {problem}"
         yield from self.check_topics()
 
     def check_topics(self):
@@ -667,9 +778,9 @@ class Overlay:
             {name for name in names if not name.endswith(".patch")})
 
     def check_sources(self):
-        """Yield a sentence for each rule broken on this series' source."""
+        """Yield a sentence for each rule broken on this source."""
         stock_digests = {}
-        names = sources(self.top, self.series, self.debian)
+        names = self.sources()
         for name, source in sorted(names.items()):
             content = read(source)
             if name.endswith(".patch"):
@@ -742,14 +853,15 @@ class Overlay:
                                                      in self.topics]:
                     yield (f"{name}: hunk {number} names no topic of "
                            f"BUILD/topics: {hunk.topic!r}")
-            apply_patch(name, difference, original, self.version)
-            disabled = disabled_code(difference, original, self.series)
+            apply_patch(name, difference, original, self.version, self.names)
+            disabled = disabled_code(difference, original, self.release,
+                                     self.names)
         except (OverlayError, hunks.HunkError) as error:
             yield str(error)
             return
         sums = disabled_sums(header)
-        if disabled != sums.get(self.series, sums.get("")):
-            sums[self.series] = disabled
+        if disabled != sums.get(disabled_key(sums, self.release)):
+            sums[self.disabled_key(sums)] = disabled
             yield (f"{name}: the code that it disables by #ifdef "
                    f"{hunks.REPLACED} is not what it was: make MariaDB "
                    f"{self.version}'s change where that code is now, then "
@@ -789,7 +901,12 @@ def main():
     parser = argparse.ArgumentParser(
         description="Lay the patch set over MariaDB's source, take edits "
                     "back, or check the patch set's rules.")
-    parser.add_argument("action", choices=("apply", "refresh", "check", "survey"))
+    parser.add_argument("action", choices=("apply", "refresh", "except",
+                                           "check", "survey"))
+    parser.add_argument("--releases", metavar="RANGE",
+                        default=os.environ.get("EXCEPT_RELEASES"),
+                        help="with except: the releases, like '10.11<16'; by "
+                             "default the environment's EXCEPT_RELEASES")
     parser.add_argument("--top", type=pathlib.Path, required=True,
                         help="the repository")
     parser.add_argument("--stock", type=pathlib.Path, required=True,
@@ -811,6 +928,8 @@ def main():
         overlay.apply(arguments.discard)
     elif arguments.action == "refresh":
         overlay.refresh(arguments.topic)
+    elif arguments.action == "except":
+        overlay.make_exceptions(arguments.releases or "")
     elif arguments.action == "survey":
         print_survey(overlay)
     else:
@@ -825,7 +944,8 @@ def main():
 if __name__ == "__main__":
     try:
         main()
-    except (OverlayError, hunks.HunkError, topics.TopicError) as error:
+    except (OverlayError, hunks.HunkError, topics.TopicError,
+            releases.RangeError) as error:
         for line in str(error).splitlines():
             print(f"-- overlay: error: {line}", file=sys.stderr)
         sys.exit(1)

@@ -60,14 +60,11 @@ class Maker:
         self.base = base
         version = overlay.read(self.stock / "version")
         self.version = version.decode().strip() if version else "?"
-        everything = topics.read_topics(top)
-        selection = topics.read_selection(trees)
-        self.names = selection and selection.names
-        self.topics = [topic for topic in everything
-                       if not self.names or topic.name in self.names]
-        self.files = overlay.of_topics(overlay.sources(
-            top, base, overlay.has_debian_patches(self.version)),
-            everything, self.names)
+        self.overlay = overlay.Overlay(top, self.stock, trees / "patched")
+        self.topics = [topic for topic in self.overlay.topics
+                       if self.overlay.names is None
+                       or topic.name in self.overlay.names]
+        self.files = self.overlay.sources()
         # {topic: {path in the source: new file}}
         self.new_files = {topic.name: {} for topic in self.topics}
         # {path in the source: (MariaDB's lines, edits)}
@@ -96,7 +93,7 @@ class Maker:
             lines = hunks.lines_of(original)
             try:
                 edits = hunks.locate(hunks.read_hunks(difference), lines,
-                                     self.base, self.names)
+                                     self.overlay.release, self.overlay.names)
             except hunks.HunkError as error:
                 problems.append(f"{name} does not apply to MariaDB "
                                 f"{self.version}: {error}")
@@ -146,8 +143,7 @@ class Maker:
 
     def whole(self):
         """{path: content}: what the series must give in the end."""
-        wanted = overlay.Overlay(self.top, self.stock,
-                                 self.trees / "patched").wanted()
+        wanted = self.overlay.wanted()
         return {path: content if path in self.files else
                 hunks.content_of(hunks.without_replaced(
                     hunks.lines_of(content)))

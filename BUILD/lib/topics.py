@@ -11,6 +11,7 @@ files of the topic:
     SPDX-License-Identifier: GPL-2.0-only
     Part: myisam-aria
     Needs: open-index other-topic
+    Until: 11.8.7 11.4.11
 
     MDEV-12345 What changes, in one line
 
@@ -33,6 +34,9 @@ Each choice has trees of its own, below out/part/LABEL.  This program writes the
 choice into the file 'selection' there; what lays the patch set over MariaDB's
 source reads it.
 
+'Until' names, of a series each, the releases that have MariaDB's own correction:
+there and in later ones, the topic is left out.
+
 Each new file of the patch set belongs to exactly one topic.  An edit of a file
 of MariaDB's is a hunk of FILE.patch, which names its topic after the second
 @@ of its first line (hunks.py).
@@ -44,8 +48,10 @@ import pathlib
 import re
 import sys
 
+import releases
+
 ALONE = 30                      # topics of lower numbers need no other one
-HEADS = ("SPDX-License-Identifier", "Part", "Needs")
+HEADS = ("SPDX-License-Identifier", "Part", "Needs", "Until")
 NAME = re.compile(r"(\d\d)-([a-z][a-z0-9-]*)$")
 SELECTION = "selection"         # file name: the label, then a topic a line
 
@@ -75,6 +81,11 @@ class Topic:
         self.heads = self.take_heads(lines)
         self.part = self.heads.get("Part")
         self.needs = self.heads.get("Needs", "").split()
+        self.until = self.heads.get("Until", "").split()
+        for release in self.until:
+            if not re.fullmatch(r"\d+\.\d+\.\d+", release):
+                raise TopicError(f"BUILD/topics/{path.name}: Until names "
+                                 f"releases like 11.8.7, not {release!r}")
         if "Files:" not in lines:
             raise TopicError(f"BUILD/topics/{path.name}: has no paragraph "
                              "'Files:'")
@@ -102,6 +113,11 @@ class Topic:
                                  f"each once, not {head!r}")
             heads[head] = value
         return heads
+
+    def is_over(self, release):
+        """Whether MariaDB has its own correction in this release."""
+        return any(releases.has(">=".join(each.rsplit(".", 1)), release)
+                   for each in self.until) if release else False
 
     def has(self, path):
         return any(each.match(path) for each in self.expressions)

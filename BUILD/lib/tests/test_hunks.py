@@ -76,7 +76,8 @@ class HunksTest(unittest.TestCase):
     def test_hunk_that_fits_each_file_is_preferred(self):
         other = STOCK[:]
         other[20] = "line 21, wrapped\n"
-        difference = text([Edit(19, 20, ["new\n"], "a")], STOCK, [other])
+        difference = text([Edit(19, 20, ["new\n"], "a")], STOCK,
+                          [("11.8.6", other)])
         self.assertEqual(applied(difference, None, other)[19], "new\n")
 
     def test_topics_can_be_left_out(self):

@@ -405,7 +405,7 @@ class SeriesTest(TreesTest):
     def test_check_looks_at_each_series_whose_source_is_there(self):
         self.patch(STOCK.replace("line 20\n", "line twenty\n"))
         self.assertRegex("\n".join(self.target().check()),
-                         r"^11\.8: sql/a\.cc\.patch does not apply")
+                         r"^11\.8\.99: sql/a\.cc\.patch does not apply")
         (self.out / "11.8/stock/source/sql/a.cc").write_text(STOCK)
         self.assertEqual(list(self.target().check()), [])
 
@@ -439,7 +439,7 @@ class SeriesTest(TreesTest):
 
     def test_refresh_warns_of_a_hunk_that_does_not(self):
         self.edit(("line 21\n", "line 21, mine\n"))
-        self.assertIn("warning: 11.8: sql/a.cc.patch does not apply",
+        self.assertIn("warning: 11.8.99: sql/a.cc.patch does not apply",
                       self.refresh())
         self.assertIn("line 21, mine\n", self.applied("10.11"))
 
@@ -500,7 +500,7 @@ class SeriesTest(TreesTest):
         self.put(self.out / "11.8/stock/source/sql/a.cc",
                  STOCK.replace("line 15\n", "line 15 of 11.8.1\n"))
         problem, = self.target().check()
-        self.assertRegex(problem, r"^11\.8: .* that it disables")
+        self.assertRegex(problem, r"^11\.8\.99: .* that it disables")
 
 
 class SurveyTest(TreesTest):
