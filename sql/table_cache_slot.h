@@ -148,10 +148,14 @@ template <class Object, class Links> struct Table_cache_slot
 };
 
 
-/** A share's part in the cache, in one cache line. */
+/**
+  A share's part in the cache: 64 bytes in one cache line. A line of 128 or 256
+  bytes holds neighbours, too, but threads that want lines of their own use the
+  lone slots.
+*/
 
 template <class Object, class Links>
-struct alignas(CPU_LEVEL1_DCACHE_LINESIZE) Table_cache_share
+struct alignas(64) Table_cache_share
 {
   typedef Table_cache_slot<Object, Links> Slot;
   /** A slot of another place than the home has a cache line of its own. */

@@ -32,14 +32,21 @@ PROBE = """\
 """ + "".join(f"{name} *probe_{name};\n" for name in TYPES)
 
 
-def compile_command(build):
-    """The command with which the release build compiles sql/table.cc."""
+def compile_command(build, name):
+    """The words by which a build compiles a file of the source, without its
+    precompiled header, its output and its dependencies."""
     listed = subprocess.run(["ninja", "-C", str(build), "-t", "compdb"],
                             stdout=subprocess.PIPE, text=True, check=True)
     for entry in json.loads(listed.stdout):
-        if entry["file"].endswith("/sql/table.cc"):
-            return shlex.split(entry["command"]), entry["file"]
-    raise SystemExit("abi: error: the build does not compile sql/table.cc")
+        if not entry["file"].endswith("/" + name):
+            continue
+        words = shlex.split(entry["command"])
+        for option in ("-include", "-MF", "-MT", "-o", "-c"):
+            while option in words:
+                at = words.index(option)
+                del words[at:at + 2]
+        return [word for word in words if word != "-MD"]
+    raise SystemExit(f"error: the build does not compile {name}")
 
 
 def layout(command, build, output):
@@ -76,7 +83,7 @@ def main():
     # Headers that the build generates
     subprocess.run(["ninja", "-C", str(arguments.build), "--quiet",
                     "GenError"], check=True, stdout=subprocess.DEVNULL)
-    command, file = compile_command(arguments.build)
+    command = compile_command(arguments.build, "sql/table.cc")
     with tempfile.TemporaryDirectory() as work:
         probe = pathlib.Path(work, "probe.cc")
         probe.write_text(PROBE)
@@ -86,20 +93,9 @@ def main():
             output = pathlib.Path(work, name + ".o")
             words = [word.replace(str(arguments.patched), source)
                      for word in command]
-            words[words.index("-o") + 1] = str(output)
-            # No precompiled header: the patched source's would be used
-            while "-include" in words:
-                at = words.index("-include")
-                del words[at:at + 2]
             # Types, too, and classes with virtual functions in full
-            words[-1:] = ["-g", "-femit-class-debug-always", str(probe)]
-            # No dependency file in the build tree
-            words = [word for word in words if word not in ("-MD", "-MT")]
-            if "-MF" in words:
-                at = words.index("-MF")
-                del words[at:at + 2]
-            words = [word for word in words
-                     if not word.endswith("/table.cc.o")]
+            words += ["-g", "-femit-class-debug-always", "-c", str(probe),
+                      "-o", str(output)]
             layouts[name] = layout(words, arguments.build, output)
     difference = list(difflib.unified_diff(layouts["stock"],
                                            layouts["patched"], "stock",
