@@ -18,14 +18,22 @@ C_MODE_START
 
 typedef struct st_my_spare_buffers
 {
-  /** Buffers of more bytes than this are allocated and freed each time. */
+  /**
+    Buffers of more bytes than this are allocated and freed each time. Constant.
+    Every CPU reads this, so no CPU may write to its cache line.
+  */
   size_t size;
+  char unused[CPU_LEVEL1_DCACHE_LINESIZE - sizeof(size_t)];
+  /** The list of each CPU. Changed by atomic exchanges only. */
   struct
   {
     void *first;
     char unused[CPU_LEVEL1_DCACHE_LINESIZE - sizeof(void*)];
   } slots[MY_SPARE_SLOTS];
 } MY_SPARE_BUFFERS;
+
+/** Initializer of a static pool that has no buffers yet. */
+#define MY_SPARE_BUFFERS_INIT(size) { (size), "", {{ NULL, "" }} }
 
 uchar *my_take_buffer(MY_SPARE_BUFFERS *spare, PSI_memory_key key, size_t size,
                       myf my_flags);

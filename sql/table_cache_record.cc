@@ -48,8 +48,8 @@ static constexpr uint LEAST_LENGTH= 768;
 */
 static MY_SPARE_BUFFERS spare_records[]=
 {
-  { 2048, {{ NULL, "" }} }, { 4096, {{ NULL, "" }} }, { 8192, {{ NULL, "" }} },
-  { 16384, {{ NULL, "" }} }
+  MY_SPARE_BUFFERS_INIT(2048), MY_SPARE_BUFFERS_INIT(4096),
+  MY_SPARE_BUFFERS_INIT(8192), MY_SPARE_BUFFERS_INIT(16384)
 };
 
 

@@ -40,11 +40,8 @@
 
 /** The pool. It keeps no larger buffers (larger pages, or more than 46 blobs). */
 static MY_SPARE_BUFFERS spare=
-{
-  2 * 8192 + ALIGN_SIZE(HA_MAX_KEY_BUFF) +
-  MARIA_MAX_TREE_LEVELS * 3 * sizeof(MARIA_PINNED_PAGE),
-  {{ NULL, "" }}
-};
+  MY_SPARE_BUFFERS_INIT(2 * 8192 + ALIGN_SIZE(HA_MAX_KEY_BUFF) +
+                        MARIA_MAX_TREE_LEVELS * 3 * sizeof(MARIA_PINNED_PAGE));
 
 
 static size_t pages_size(const MARIA_SHARE *share)

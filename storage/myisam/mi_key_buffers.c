@@ -31,7 +31,8 @@
 #include "my_spare_buffers.h"
 
 /** The pool. It keeps no larger buffers (wide keys, a large myisam_block_size). */
-static MY_SPARE_BUFFERS spare= { 2 * 4096 + HA_MAX_KEY_BUFF, {{ NULL, "" }} };
+static MY_SPARE_BUFFERS spare=
+  MY_SPARE_BUFFERS_INIT(2 * 4096 + HA_MAX_KEY_BUFF);
 
 
 size_t mi_key_buffers_size(const MYISAM_SHARE *share)

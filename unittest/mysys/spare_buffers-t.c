@@ -4,6 +4,11 @@
   The pool of spare buffers (mysys/my_spare_buffers.c) gives the same buffers to
   one thread after the other, never one buffer to two threads, keeps at most 16
   for each CPU, and frees all of them at the end.
+
+    spare_buffers-t --pairs
+
+  tests nothing. It prints how many pairs of take and give two threads make in a
+  second of CPU time, each bound to a CPU of its own.
 */
 
 #include <my_global.h>
@@ -130,11 +135,97 @@ static void many_threads(void)
 }
 
 
-int main(int argc __attribute__((unused)), char **argv)
+/** A CPU that takes and gives back buffers writes to no line that others read. */
+
+static void layout(void)
+{
+  uint i, shared= 0;
+  for (i= 0; i < MY_SPARE_SLOTS; i++)
+  {
+    const char *slot= (const char*) &pool.slots[i].first;
+    shared+= slot < (const char*) (&pool.size + 1) +
+                    CPU_LEVEL1_DCACHE_LINESIZE - sizeof(pool.size) ||
+             slot + CPU_LEVEL1_DCACHE_LINESIZE >
+             (const char*) (i + 1 < MY_SPARE_SLOTS ?
+                            (void*) &pool.slots[i + 1].first :
+                            (void*) (&pool + 1));
+  }
+  ok(!shared, "no slot is in the cache line of another one, or of the size");
+}
+
+
+#ifdef __linux__
+static int32 stop;
+static double pairs[2];                  /* in a second of CPU time */
+
+static double cpu_seconds(void)
+{
+  struct timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return (double) now.tv_sec + (double) now.tv_nsec / 1e9;
+}
+
+
+static void *make_pairs(void *arg)
+{
+  const uint number= (uint) (size_t) arg;
+  ulonglong n= 0;
+  double begin;
+  cpu_set_t cpus;
+  my_thread_init();
+  CPU_ZERO(&cpus);
+  CPU_SET(number, &cpus);
+  if (sched_setaffinity(0, sizeof cpus, &cpus))
+    fprintf(stderr, "cannot bind a thread to CPU %u\n", number);
+  my_atomic_add32(&started, 1);
+  while (my_atomic_load32(&started) < 2)
+    sched_yield();
+  begin= cpu_seconds();
+  for (; !my_atomic_load32_explicit(&stop, MY_MEMORY_ORDER_RELAXED); n++)
+    my_give_buffer(&pool, my_take_buffer(&pool, PSI_NOT_INSTRUMENTED, SIZE,
+                                         MYF(0)), SIZE);
+  pairs[number]= (double) n / (cpu_seconds() - begin);
+  my_thread_end();
+  return NULL;
+}
+
+
+static void measure_pairs(void)
+{
+  uint run;
+  for (run= 0; run < 5; run++)
+  {
+    pthread_t thread[2];
+    size_t i;
+    started= stop= 0;
+    for (i= 0; i < 2; i++)
+      if (pthread_create(&thread[i], NULL, make_pairs, (void*) i))
+        exit(1);
+    my_sleep(1000000);
+    my_atomic_store32(&stop, 1);
+    for (i= 0; i < 2; i++)
+      pthread_join(thread[i], NULL);
+    printf("%.1f million pairs a second\n", (pairs[0] + pairs[1]) / 1e6);
+    my_free_spare_buffers(&pool);
+  }
+}
+#endif
+
+
+int main(int argc, char **argv)
 {
   MY_INIT(argv[0]);
-  plan(9);
   pool.size= SIZE;
+#ifdef __linux__
+  if (argc > 1 && !strcmp(argv[1], "--pairs"))
+  {
+    measure_pairs();
+    my_end(0);
+    return 0;
+  }
+#endif
+  plan(10);
+  layout();
   set_malloc_size_cb(count_blocks);
   many_threads();
   if (stay_on_cpu())

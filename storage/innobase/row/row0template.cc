@@ -24,7 +24,8 @@ namespace
 /** Pools for templates of up to 28 and 56 columns, so that a statement that reads many
 partitions does not take much more memory than their templates need.  A longer template
 is allocated and freed each time. */
-MY_SPARE_BUFFERS spare[]= {{4096, {{nullptr, ""}}}, {8192, {{nullptr, ""}}}};
+MY_SPARE_BUFFERS spare[]=
+  {MY_SPARE_BUFFERS_INIT(4096), MY_SPARE_BUFFERS_INIT(8192)};
 
 size_t *block_of(mysql_row_templ_t *templ) noexcept
 {
