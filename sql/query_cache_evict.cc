@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+/* Parts of this file come from MariaDB's sql/sql_cache.cc:
+   Copyright (c) 2000, 2013, Oracle and/or its affiliates.
+   Copyright (c) 2010, 2017, MariaDB Corporation */
 
 /**
   @file

@@ -1,6 +1,10 @@
 #ifndef TABLE_CACHE_H_INCLUDED
 #define TABLE_CACHE_H_INCLUDED
 /* SPDX-License-Identifier: GPL-2.0-only */
+/* Parts of this file come from MariaDB's sql/table_cache.h:
+   Copyright (c) 2000, 2012, Oracle and/or its affiliates.
+   Copyright (c) 2010, 2011 Monty Program Ab
+   Copyright (C) 2013 Sergey Vojtovich and MariaDB Foundation */
 
 /**
   @file

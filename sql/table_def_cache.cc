@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+/* Parts of this file come from MariaDB's sql/table_cache.cc:
+   Copyright (c) 2000, 2012, Oracle and/or its affiliates.
+   Copyright (c) 2010, 2022, MariaDB Corporation.
+   Copyright (C) 2013 Sergey Vojtovich and MariaDB Foundation */
 
 /**
   @file

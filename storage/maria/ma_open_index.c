@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+/* Parts of this file come from MariaDB's storage/maria/ma_close.c and ma_open.c:
+   Copyright (C) 2006 MySQL AB & MySQL Finland AB & TCX DataKonsult AB
+   Copyright (c) 2009, 2022, MariaDB Corporation Ab */
 
 /* The index of Aria's open shares, and the list of open instances */
 

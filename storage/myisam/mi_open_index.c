@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+/* Parts of this file come from MariaDB's storage/myisam/mi_close.c:
+   Copyright (c) 2000, 2011, Oracle and/or its affiliates. All rights reserved. */
 
 /* The index of MyISAM's open shares, and the list of open instances */
 

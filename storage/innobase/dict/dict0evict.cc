@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+/* Parts of this file come from MariaDB's storage/innobase/dict/dict0dict.cc:
+   Copyright (c) 1996, 2016, Oracle and/or its affiliates. All Rights Reserved.
+   Copyright (c) 2012, Facebook Inc.
+   Copyright (c) 2013, 2023, MariaDB Corporation. */
 
 /**************************************************//**
 @file dict/dict0evict.cc

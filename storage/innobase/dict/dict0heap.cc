@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+/* Parts of this file come from MariaDB's storage/innobase/mem/mem0mem.cc:
+   Copyright (c) 1994, 2014, Oracle and/or its affiliates. All Rights Reserved.
+   Copyright (c) 2017, 2021, MariaDB Corporation. */
 
 /** @file dict/dict0heap.cc
 Heaps of tables and indexes in the dictionary cache; see dict0heap.h */

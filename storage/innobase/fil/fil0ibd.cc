@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+/* Parts of this file come from MariaDB's storage/innobase/fil/fil0fil.cc:
+   Copyright (c) 1995, 2021, Oracle and/or its affiliates. All Rights Reserved.
+   Copyright (c) 2014, 2022, MariaDB Corporation. */
+/* Parts of this file come from MariaDB's storage/innobase/os/os0file.cc:
+   Copyright (c) 1995, 2019, Oracle and/or its affiliates. All Rights Reserved.
+   Copyright (c) 2009, Percona Inc.
+   Copyright (c) 2013, 2022, MariaDB Corporation. */
 
 /**
 @file fil/fil0ibd.cc
