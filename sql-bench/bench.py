@@ -231,7 +231,7 @@ class Run:
                        *more_options], variant)
 
     def order(self, pair):
-        return VARIANTS if pair % 2 == 0 else VARIANTS[::-1]
+        return in_turn(self.scenario.turns, pair)
 
     def out_of_time(self):
         if self.deadline and time.monotonic() > self.deadline:
@@ -261,11 +261,19 @@ class Run:
         if not isinstance(measured, dict):
             measured = {"value": measured}
         with whole():
-            values.append(measured.pop("value"))
-            self.data["cells"][index].setdefault("details", {}).setdefault(
-                server.variant, []).append(
-                    {**a_statement(before, server.counters()), **measured})
+            self.append(index, server.variant,
+                        {**a_statement(before, server.counters()), **measured})
             self.save()
+
+    def append(self, index, variant, measured):
+        """Take a measurement in: a number, or a dictionary with its "value" and
+        details."""
+        if isinstance(measured, dict):
+            details = dict(measured)
+            measured = details.pop("value")
+            self.data["cells"][index].setdefault("details", {}).setdefault(
+                variant, []).append(details)
+        self.values(index, variant).append(measured)
 
     def run(self, seconds=None):
         """Measure, for that many seconds at most if that is given."""
@@ -318,7 +326,7 @@ class Run:
                     for index in cells:
                         for name, value in measured[
                                 self.cells[index]["label"]].items():
-                            self.values(index, name).append(value)
+                            self.append(index, name, value)
                     self.data["versions"].update(
                         (name, VERSIONS[name]) for name in VERSIONS
                         if name in self.data["cells"][cells[0]]["values"])
@@ -456,6 +464,14 @@ class Run:
             print(f"  {missing} measurements were not made")
         self.save()
         print(f"raw data: {self.file}", flush=True)
+
+
+def in_turn(names, pair):
+    """In which order servers are measured: each name is at each place equally
+    often. Of three or more, each also follows each other one equally often."""
+    lap, first = divmod(pair, len(names))
+    order = names[first:] + names[:first]
+    return order[::-1] if len(names) > 2 and lap % 2 else order
 
 
 def a_statement(before, after):

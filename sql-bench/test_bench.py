@@ -2,19 +2,24 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Tests of the benchmarks' computations; they start no server."""
 
+import collections
 import contextlib
 import hashlib
 import io
 import json
+import math
 import multiprocessing
 import os
 import pathlib
 import re
+import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 import unittest.mock
 
@@ -25,11 +30,11 @@ import bench                                            # noqa: E402
 import scenarios                                        # noqa: E402
 from scenarios import (cold_open, ddl, farm, farm_rate, # noqa: E402
                        give_back, hits, instructions, lower_limit, memory,
-                       query_cache, warm_restart)
+                       pages, query_cache, warm_restart)
 from scenarios import wordpress as sites                # noqa: E402
 from benchlib import (callgrind, compare, heap, load,   # noqa: E402
                       profile, report, slow_disk, sysbench, timelimit, usage,
-                      wire, wordpress)
+                      visitors, wire, wordpress)
 from benchlib.scenario import (CONTROL, Scenario, integers,  # noqa: E402
                                need_disk)
 from benchlib.servers import BenchError, Server         # noqa: E402
@@ -560,59 +565,13 @@ class TimeLimitTest(unittest.TestCase):
 
 class FarmTest(unittest.TestCase):
     def test_page_reads_tables_that_a_site_has(self):
-        used = {name for statement in farm.page(3, True)
+        used = {name for statement in farm.READ + farm.WRITE
                 for name in re.findall(r"wp_(\w+)", statement)}
-        self.assertLessEqual(used, set(farm.TABLES))
+        self.assertLessEqual(used, set(farm.SITE))
         self.assertGreaterEqual(len(used), 10)
-        made = re.findall(r"TABLE wp_(\w+)", farm.create_site(7, "aria"))
-        self.assertEqual(made, list(farm.TABLES))
-
-    def test_first_site_is_the_most_popular(self):
-        limits = farm.popularity(100)
-        shares = [b - a for a, b in zip([0] + limits, limits)]
-        self.assertAlmostEqual(limits[-1], 1)
-        self.assertAlmostEqual(shares[0], 10 * shares[9])
-
-
-class Clock:
-    """Time that passes when somebody sleeps or works."""
-
-    def __init__(self):
-        self.now = 1000.0
-
-    def monotonic(self):
-        return self.now
-
-    def sleep(self, seconds):
-        self.now += seconds
-
-
-class FarmRateTest(unittest.TestCase):
-    def receive(self, times, page_seconds):
-        """One client that takes so long for a page; ms of each visitor."""
-        clock = Clock()
-        visitor = unittest.mock.Mock()
-        visitor.see_page.side_effect = lambda: clock.sleep(page_seconds)
-        with unittest.mock.patch.object(farm_rate, "time", clock):
-            pages, _ = farm_rate.receive(None, visitor, times,
-                                         multiprocessing.Array("d", 2))
-        self.assertEqual([at for at, _ in pages], times)
-        return [round(ms) for _, ms in pages]
-
-    def test_visitor_waits_for_those_before(self):
-        self.assertEqual(self.receive([0.0, 0.001, 0.002], 0.01), [10, 19, 28])
-
-    def test_visitor_who_comes_later_does_not(self):
-        self.assertEqual(self.receive([0.0, 0.5, 2.0], 0.01), [10, 10, 10])
-
-    def test_arrivals_have_the_rate_and_no_memory(self):
-        times = farm_rate.arrivals(100, 1000, 1)
-        self.assertAlmostEqual(len(times) / 100000, 1, delta=0.02)
-        gaps = [b - a for a, b in zip(times, times[1:])]
-        # Of exponential gaps, a part of exp(-1) is longer than the mean
-        self.assertAlmostEqual(sum(gap > 0.01 for gap in gaps) / len(gaps),
-                               0.368, delta=0.01)
-        self.assertEqual(times, farm_rate.arrivals(100, 1000, 1))
+        made = re.findall(r"TABLE wp_(\w+)", farm.create_site(7))
+        self.assertEqual(made, list(farm.SITE))
+        self.assertEqual(len(made), pages.TABLES)
 
     def test_each_cell_has_a_part_and_a_state(self):
         options = parse("farm-rate", "--rate=50", "--farm-engines=aria",
@@ -622,9 +581,427 @@ class FarmRateTest(unittest.TestCase):
         self.assertEqual(labels[:2], [
             "aria, table_open_cache=400: warm, 50 %: pages/s",
             "aria, table_open_cache=400: warm, 50 %: p50 from the arrival, ms"])
-        self.assertEqual(len(labels), 8)
+        self.assertEqual(len(labels), 2 * len(pages.OPEN_LABELS))
         with self.assertRaises(SystemExit):
             farm_rate.FarmRate.states(parse("--rate-states=hot"))
+
+
+class FakePages(pages.Pages):
+    """Sites of which nothing is there; every page takes 10 ms."""
+
+    name = made = "fake"
+    closed_loop = "closed loop: "
+    table_bytes = dict.fromkeys(("myisam", "aria", "innodb"), 1)
+
+    def __init__(self, trees, *words):
+        self.options = parse("farm-rate", "--rate=20,50", *words)
+        self.options.data = self.options.trees = trees
+        self.directory(self.options, "aria").mkdir(parents=True)
+        self.said = []
+        pages.FULL_RATES.clear()
+
+    sites = seconds = classmethod(lambda cls, options: 2)
+    settings = classmethod(lambda cls, options: pages.settings_of("aria", "400"))
+    pages = classmethod(lambda cls, options, engine: {"page": (1, ["SELECT 1"])})
+    forget_comments = classmethod(lambda cls, options, engine: "DELETE 1;")
+    rates = staticmethod(lambda options: integers(options.rate))
+    states = staticmethod(lambda options: pages.states_of(options.rate_states))
+
+    def measure(self, *order):
+        def ask(program, server, file, rate=None, **more):
+            self.said.append((server.variant, rate))
+            return {"pages": 100, "pages_a_second": rate or 1000.0, "p50": 10.0,
+                    "p99": 20.0, "max": 30.0, "own_cpu_seconds": 0.01,
+                    "server_cpu_seconds": 0.1, "seconds_without_cpu": 0.0}
+
+        said = self.said
+        with unittest.mock.patch.multiple(
+                pages.visitors, ask=ask, compile_visitors=lambda directory: None), \
+             unittest.mock.patch.object(pages.Pages, "memory", lambda server: 1), \
+             unittest.mock.patch.multiple(
+                 pages.Server, status=lambda server, name: 5,
+                 start=lambda server, *more: said.append((server.variant, more)),
+                 stop=lambda server: None,
+                 sql=lambda server, text: said.append((server.variant, text))):
+            part, = self.parts(self.options)
+            return self.measure_pair(self.options.trees, self.options, part,
+                                     order)
+
+
+class PagesTest(unittest.TestCase):
+    def setUp(self):
+        self.work = tempfile.TemporaryDirectory()
+        self.addCleanup(self.work.cleanup)
+
+    def fake(self, *words):
+        return FakePages(pathlib.Path(self.work.name, "-".join(("x", *words))),
+                         *words)
+
+    def test_each_server_is_measured_for_each_cell(self):
+        for words in ((), ("--rate-states=warm",), ("--rate-states=cold",),
+                      ("--rate-states=cold,warm",)):
+            fake = self.fake(*words)
+            found = fake.measure("patched", CONTROL, "stock")
+            self.assertEqual(set(found), {cell["label"] for cell
+                                          in fake.cells(fake.options)}, words)
+            for values in found.values():
+                self.assertEqual(list(values), ["patched", CONTROL, "stock"])
+
+    def test_rates_are_parts_of_what_stock_can_do(self):
+        fake = self.fake()
+        fake.measure("patched", "stock", CONTROL)
+        # Stock is warmed up and measured in the closed loop, once
+        self.assertEqual([one for one in fake.said if one[1] is None][:2],
+                         [("stock", None)] * 2)
+        rates = [(variant, rate) for variant, rate in fake.said
+                 if isinstance(rate, float)]
+        self.assertEqual(rates, [(variant, rate)
+                                 for variant in ("patched", "stock", "stock")
+                                 for rate in (200.0, 500.0) * 2])
+
+    def test_a_run_that_is_resumed_has_the_same_rates(self):
+        fake = self.fake()
+        fake.measure("stock")
+        file, = fake.directory(fake.options, "aria").glob("full-*.json")
+        file.write_text("800.0")
+        for resume, rate in ((True, 160.0), (False, 200.0)):
+            fake.options.resume = resume
+            fake.said.clear()
+            pages.FULL_RATES.clear()
+            fake.measure("stock")
+            self.assertIn(("stock", rate), fake.said)
+
+    def test_a_restart_comes_before_each_rate_and_comments_go(self):
+        fake = self.fake("--rate-states=cold")
+        pages.FULL_RATES[str(fake.directory(fake.options, "aria")
+                             / "full-400-2.json")] = 1000.0
+        fake.measure("stock")
+        start = ("stock", ("--table-open-cache=400",))
+        self.assertEqual(fake.said, [
+            start, ("stock", 200.0), start, ("stock", 500.0),
+            ("stock", "USE site1; DELETE 1;\nUSE site2; DELETE 1;\n")])
+
+    def test_what_the_generator_took_is_said(self):
+        cells = [{"details": {"stock": [{"generator_cpu": 0.1}],
+                              "patched": [{"generator_cpu": share}]}}
+                 for share in (0.2, 0.15)]
+        said, = pages.of_generator(cells)
+        self.assertIn("12 % of the server's CPU time, 20 % at most", said)
+        self.assertNotIn("more than", said)
+        cells[0]["details"]["patched"][0]["generator_cpu"] = 0.3
+        self.assertIn("more than 25 %", pages.of_generator(cells)[0])
+        self.assertEqual(pages.of_generator([{"label": "of old data"}]), [])
+
+    def test_remarks_name_what_visitors_wait(self):
+        fake = self.fake("--rate-states=warm", "--rate=80")
+        part, = fake.parts(fake.options)
+        results = [(cell, {"stock": [4.0], "patched": [2.0], CONTROL: [5.0]})
+                   for cell in fake.cells(fake.options)]
+        said = fake.remarks(results, fake.options)
+        self.assertIn(f"{part}warm, 80 %: a page takes stock 4.0 ms (p99 4.0, "
+                      "longest 4), patched 2.0 ms (p99 2.0, longest 2), stock "
+                      "again 5.0 ms (p99 5.0, longest 5)", said)
+        self.assertEqual(sum("0.50 times the pages of stock" in one
+                             for one in said), 1)
+
+
+class StubServer(threading.Thread):
+    """Speaks as much of the protocol as a client needs who logs in and sends text;
+    what it was sent is in said."""
+
+    SALT = b"saltsaltsaltsaltsalt"
+    # LONG_PASSWORD, CONNECT_WITH_DB, PROTOCOL_41, TRANSACTIONS,
+    # SECURE_CONNECTION, MULTI_RESULTS, PLUGIN_AUTH
+    CAPABILITIES = 0x1 | 0x8 | 0x200 | 0x2000 | 0x8000 | 0x20000 | 0x80000
+    END = b"\xfe\0\0\2\0"
+    COLUMN = b"\3def\0\0\0\1a\0\x0c\x21\0\1\0\0\0\xfd\0\0\0\0\0"
+
+    def __init__(self, directory):
+        super().__init__(daemon=True)
+        self.path = str(pathlib.Path(directory, "s"))
+        self.said = []
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(self.path)
+        self.listener.listen(64)
+        self.start()
+
+    def run(self):
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self.listener.accept()
+                threading.Thread(target=self.serve, args=(connection,),
+                                 daemon=True).start()
+
+    def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+    def hello(self):
+        return (b"\x0a10.11.1-MariaDB\0" + struct.pack("<I", 7)
+                + self.SALT[:8] + b"\0"
+                + struct.pack("<HBHHB10x", self.CAPABILITIES & 0xffff, 45, 2,
+                              self.CAPABILITIES >> 16, 21)
+                + self.SALT[8:] + b"\0mysql_native_password\0")
+
+    def serve(self, connection):
+        stream = connection.makefile("rb")
+        said = []
+        self.said.append(said)
+
+        def read():
+            head = stream.read(4)
+            if len(head) < 4:
+                raise ConnectionError
+            return stream.read(int.from_bytes(head[:3], "little"))
+
+        def send(first, *payloads):
+            connection.sendall(b"".join(
+                struct.pack("<I", len(one))[:3] + bytes((first + number,)) + one
+                for number, one in enumerate(payloads)))
+
+        with contextlib.suppress(ConnectionError, OSError), connection:
+            send(0, self.hello())
+            said.append(read())
+            send(2, b"\0\0\0\2\0\0\0")
+            while True:
+                said.append(read())
+                if said[-1][:1] == b"\1":
+                    return
+                self.answer(said[-1], send)
+
+    def answer(self, command, send):
+        if command == b"\3SELECT wrong":
+            send(1, b"\xff\x7a\x04#42S02no such table")
+        elif command == b"\3SELECT late":    # an error behind a row
+            send(1, b"\1", self.COLUMN, self.END, b"\1x",
+                 b"\xff\x26\x05#HY000too late")
+        elif command.startswith(b"\3SELECT"):
+            send(1, b"\1", self.COLUMN, self.END, b"\3one", b"\xfb", self.END)
+        else:
+            send(1, b"\0\0\0\2\0\0\0")
+
+
+@unittest.skipUnless(shutil.which("mariadb_config"), "needs libmariadb-dev")
+class VisitorsTest(unittest.TestCase):
+    """The load generator, visitors.c."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.work = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.work.cleanup)
+        cls.directory = pathlib.Path(cls.work.name)
+        cls.program = visitors.compile_visitors(cls.directory)
+        cls.file = cls.directory / "pages"
+        cls.trace = cls.directory / "visits"
+
+    def run_it(self, *words, status=0,
+               pages={"often": (3, ["SELECT 1"]), "seldom": (1, ["SELECT 2"])}):
+        """What the program prints, and the lines of its --visits."""
+        visitors.write_pages(self.file, pages)
+        done = subprocess.run(
+            [self.program, f"--pages={self.file}", f"--visits={self.trace}",
+             *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            check=False)
+        self.assertEqual(done.returncode, status, done.stderr)
+        self.error = done.stderr
+        if not done.stdout:
+            return None, None
+        return json.loads(done.stdout), [
+            line.split("\t") for line in self.trace.read_text().splitlines()]
+
+    def sites(self, *words):
+        """How often each site is asked for, {number: times}."""
+        _, visits = self.run_it("--simulate=1", "--rate=10000", "--seconds=20",
+                                *words)
+        return collections.Counter(int(site) for _, _, site, _, _ in visits)
+
+    def test_gaps_between_visitors_have_the_rate_and_no_memory(self):
+        said, visits = self.run_it("--simulate=1", "--rate=100",
+                                   "--seconds=1000")
+        times = [float(visit[0]) for visit in visits]
+        self.assertEqual(said["pages"], len(times))
+        self.assertAlmostEqual(len(times) / 100000, 1, delta=0.02)
+        self.assertLess(max(times), 1000)
+        gaps = [b - a for a, b in zip(times, times[1:])]
+        # Of exponential gaps, a part of exp(-1) is longer than the mean, and one
+        # of exp(-3) longer than three times the mean
+        for factor in (1, 3):
+            self.assertAlmostEqual(sum(gap > factor * 0.01 for gap in gaps)
+                                   / len(gaps), math.exp(-factor), delta=0.005)
+
+    def test_all_depends_on_the_seed(self):
+        words = "--simulate=1", "--rate=100", "--sites=50", "--seed"
+        runs = [self.run_it(*words, seed)[1] for seed in ("1", "1", "2")]
+        self.assertEqual(runs[0], runs[1])
+        self.assertNotEqual(runs[0], runs[2])
+
+    def test_the_nth_site_is_asked_for_a_nth_part_as_often(self):
+        often = self.sites("--sites=100").most_common()
+        harmonic = sum(1 / n for n in range(1, 101))
+        total = sum(times for _, times in often)
+        for n in (1, 2, 5, 10, 20):
+            self.assertAlmostEqual(often[n - 1][1] / total * n * harmonic, 1,
+                                   delta=0.1)
+        self.assertEqual(len(often), 100)
+        # A warmed up server knows the sites of another seed, too
+        other = self.sites("--sites=100", "--seed=2").most_common()
+        self.assertEqual([site for site, _ in often[:5]],
+                         [site for site, _ in other[:5]])
+        self.assertNotEqual(sorted(site for site, _ in often[:5]),
+                            [1, 2, 3, 4, 5])
+
+    def test_without_zipf_all_sites_are_as_popular(self):
+        times = self.sites("--sites=10", "--zipf=0")
+        self.assertEqual(set(times), set(range(1, 11)))
+        self.assertLess(max(times.values()) / min(times.values()), 1.1)
+
+    def test_hot_sites_have_their_share(self):
+        times = self.sites("--sites=50", "--hot=5,0.8")
+        total = sum(times.values())
+        self.assertEqual(set(times), set(range(1, 51)))
+        hot = [times[site] for site in range(5, 51, 5)]
+        self.assertAlmostEqual(sum(hot) / total, 0.8, delta=0.01)
+        self.assertLess(max(hot) / min(hot), 1.2)
+        cold = [number for site, number in times.items() if site % 5]
+        self.assertLess(max(cold) / min(cold), 1.4)
+
+    def test_kinds_of_pages_and_items_have_their_shares(self):
+        _, visits = self.run_it("--simulate=1", "--rate=1000", "--items=4",
+                                "--seconds=20")
+        kinds = collections.Counter(visit[3] for visit in visits)
+        self.assertAlmostEqual(kinds["often"] / len(visits), 0.75, delta=0.02)
+        items = collections.Counter(visit[4] for visit in visits)
+        self.assertEqual(set(items), {"1", "2", "3", "4"})
+
+    def test_a_page_takes_from_the_arrival_when_all_connections_are_busy(self):
+        for connections in (1, 3):
+            said, visits = self.run_it(
+                "--simulate=10", f"--rate={95 * connections}",
+                f"--connections={connections}", "--seconds=30")
+            free = [0.0] * connections
+            for arrival, took, *_ in visits:
+                begin = max(float(arrival), min(free))
+                free[free.index(min(free))] = begin + 0.01
+                self.assertAlmostEqual(
+                    float(took), 1000 * (begin + 0.01 - float(arrival)),
+                    delta=0.01)
+            self.assertEqual(said["most_at_once"], connections)
+            # Pages that arrived in time are completed
+            self.assertAlmostEqual(said["seconds"], max(free), delta=0.001)
+            self.assertGreater(said["p99"], 20)
+
+    def test_who_finds_a_free_connection_does_not_wait(self):
+        said, _ = self.run_it("--simulate=10", "--rate=5", "--connections=256",
+                              "--seconds=100")
+        self.assertEqual((said["p50"], said["max"]), (10, 10))
+        self.assertLess(said["most_at_once"], 5)
+
+    def test_closed_loop_keeps_all_connections_busy(self):
+        said, visits = self.run_it("--simulate=10", "--connections=16",
+                                   "--seconds=2")
+        self.assertEqual(said["pages"], 16 * 200)
+        self.assertAlmostEqual(said["pages_a_second"], 1600, delta=1)
+        self.assertEqual({took for _, took, *_ in visits}, {"10.000"})
+        self.assertEqual(said["most_at_once"], 16)
+
+    def test_percentiles_are_those_of_all_pages(self):
+        said, visits = self.run_it("--simulate=10", "--rate=90",
+                                   "--connections=1", "--seconds=20")
+        took = [float(one) for _, one, *_ in visits]
+        for name, part in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99)):
+            self.assertAlmostEqual(said[name], percentile(took, part), places=3)
+        self.assertEqual(said["max"], max(took))
+
+    def test_wrong_usage_is_refused(self):
+        for words in (("--rate=0",), ("--rate=x",), ("--hot=5",),
+                      ("--sites=12", "--hot=5,0.8"), ("--sites=1.5",), ("more",),
+                      ("--keep-connections", "--user=site{site}")):
+            self.run_it("--simulate=1", *words, status=2)
+        self.run_it(status=2)           # no --socket
+        self.run_it("--simulate=1", status=1, pages={})
+        self.assertIn("no kind of page", self.error)
+
+    def stub(self):
+        work = tempfile.TemporaryDirectory()
+        self.addCleanup(work.cleanup)
+        server = StubServer(work.name)
+        self.addCleanup(server.close)
+        return server
+
+    def ask(self, server, *words, **more):
+        return self.run_it(
+            f"--socket={server.path}", "--user=site{site}",
+            "--password=password {site}", "--database=db{site}",
+            "--connections=2", "--seconds=0.2", "--rate=50", *words, **more)
+
+    def test_a_page_is_its_statements_in_the_database_of_the_site(self):
+        server = self.stub()
+        said, visits = self.ask(
+            server, "--sites=30", pages={"post": (1, [
+                "SELECT '\\n', {item},\n{site}", "# {x}", "INSERT {item}"])})
+        self.assertEqual(said["pages"], len(visits))
+        self.assertGreater(len(visits), 2)
+        self.assertEqual(said["statements"], 3 * len(visits))
+        expected = [
+            [f"\2db{site}", f"\3SELECT '\\n', {item},\n{site}", "\3# {x}",
+             f"\3INSERT {item}", "\1"] for _, _, site, _, item in visits]
+        self.assertEqual(
+            sorted([one.decode() for one in said[1:]] for said in server.said),
+            sorted(expected))
+
+    def test_password_is_shown_as_the_server_checks_it(self):
+        server = self.stub()
+        self.ask(server)
+        # Behind the capabilities and the like
+        user, _, sent = server.said[0][0][32:].partition(b"\0")
+        self.assertEqual((user, sent[0]), (b"site1", 20))
+        # The server knows the hash of the hash only
+        twice = hashlib.sha1(hashlib.sha1(b"password 1").digest()).digest()
+        once = bytes(a ^ b for a, b in zip(
+            sent[1:21], hashlib.sha1(server.SALT + twice).digest()))
+        self.assertEqual(hashlib.sha1(once).digest(), twice)
+
+    def test_connections_are_kept_if_that_is_asked_for(self):
+        server = self.stub()
+        said, _ = self.run_it(
+            f"--socket={server.path}", "--user=u", "--database=d",
+            "--keep-connections", "--connections=2", "--seconds=0.2")
+        self.assertEqual(len(server.said), 2)
+        sent = [one for said in server.said for one in said[1:]]
+        self.assertEqual(sent.count(b"\2d"), 2)
+        self.assertEqual(len([one for one in sent if one[:1] == b"\3"]),
+                         said["pages"])
+
+    def test_an_error_ends_all_or_is_counted(self):
+        for statement, number, text in (("wrong", 1146, "no such table"),
+                                        ("late", 1318, "too late")):
+            pages = {"page": (1, ["SELECT 1", f"SELECT {statement}",
+                                  "SELECT 3"])}
+            self.ask(self.stub(), status=1, pages=pages)
+            self.assertIn(f"page 'page' of site 1: error {number}: {text}",
+                          self.error)
+            server = self.stub()
+            said, visits = self.ask(server, "--keep-going", pages=pages)
+            self.assertEqual((said["pages"], visits), (0, []))
+            self.assertEqual(said["errors"],
+                             {str(number): said["pages_with_errors"]})
+            self.assertEqual(said["pages_with_errors"], len(server.said))
+            self.assertNotIn(b"\3SELECT 3", sum(server.said, []))
+        self.run_it("--socket=/nonexistent", status=1)
+        self.assertIn("error 2002", self.error)
+
+    def test_too_much_cpu_time_is_another_status(self):
+        server = self.stub()
+        with subprocess.Popen(["sleep", "1000"]) as idle:
+            try:
+                self.ask(server, f"--server-pid={idle.pid}", status=3)
+                self.assertIn("of the server's CPU time", self.error)
+            finally:
+                idle.kill()
+        said, _ = self.ask(server, f"--server-pid={os.getpid()}",
+                           "--most-cpu=1e6")
+        self.assertGreater(said["own_cpu_seconds"], 0)
+        self.assertIn("server_cpu_seconds", said)
 
 
 class WireTest(unittest.TestCase):
@@ -636,15 +1013,15 @@ class WireTest(unittest.TestCase):
     def packet(payload):
         return struct.pack("<I", len(payload))[:3] + b"\0" + payload
 
-    def connect(self, answers, piece, **account):
-        """A session, and what it has sent, from answers cut in pieces."""
+    def connect(self, answers, piece):
+        """A session whose answers come in pieces."""
         stream = b"".join(map(self.packet, answers))
         pieces = [stream[at:at + piece] for at in range(0, len(stream), piece)]
         fake = unittest.mock.Mock()
         fake.recv.side_effect = [*pieces, b""]
         with unittest.mock.patch.object(wire.socket, "socket",
                                         return_value=fake):
-            return wire.Connection("path", **account), fake
+            return wire.Connection("path")
 
     def test_results_that_come_in_pieces(self):
         end = b"\xfe\0\0\0\0"
@@ -652,7 +1029,7 @@ class WireTest(unittest.TestCase):
                    b"\3one\xfb", b"\0\3two", end, b"\0ok", b"\xff\x7a\x04"
                    b"#42S02no"]
         for piece in (1, 3, 7, 1000):
-            session, _ = self.connect(answers, piece)
+            session = self.connect(answers, piece)
             self.assertEqual(session.query("SELECT"),
                              [[b"one", None], [b"", b"two"]])
             session.skip_result()
@@ -661,22 +1038,6 @@ class WireTest(unittest.TestCase):
             self.assertEqual(raised.exception.code, 1146)
             with self.assertRaises(ConnectionError):
                 session.skip_result()
-
-    def test_password_is_shown_as_the_server_checks_it(self):
-        salt = b"saltsaltsaltsaltsalt"
-        session, fake = self.connect([self.HELLO, b"\0ok"], 1000,
-                                     user="site7", password="password 7")
-        sent = fake.sendall.call_args[0][0][4 + 32:]
-        user, _, sent = sent.partition(b"\0")
-        self.assertEqual((user, sent[0], sent[21:]),
-                         (b"site7", 20, b"mysql_native_password\0"))
-        # The server knows the hash of the hash only
-        twice = hashlib.sha1(hashlib.sha1(b"password 7").digest()).digest()
-        once = bytes(a ^ b for a, b in zip(
-            sent[1:21], hashlib.sha1(salt + twice).digest()))
-        self.assertEqual(hashlib.sha1(once).digest(), twice)
-        self.assertEqual(wire.native_password("", salt), b"")
-        self.assertEqual(session.at, len(session.buffer))
 
 
 class WordpressTest(unittest.TestCase):
@@ -774,82 +1135,6 @@ class WordpressTest(unittest.TestCase):
             self.assertIn(f"INSERT INTO {table} SELECT * FROM "
                           f"wordpress.{table};", text)
 
-    def test_clients_ask_each_site_for_its_first_page_once(self):
-        asked = []
-        pages = dict.fromkeys(sites.KINDS, ["SELECT 1"])
-
-        def connect(path, database, user, password):
-            asked.append(user)
-            self.assertEqual(password, user.replace("site", "password "))
-            return unittest.mock.Mock()
-        with unittest.mock.patch.object(sites.wire, "Connection", connect):
-            for number in range(sites.CONNECTIONS):
-                sites.read_each(None, "s", 100, number, pages,
-                                slice(number, None, sites.CONNECTIONS))
-        self.assertEqual(sorted(asked),
-                         sorted(f"site{number}" for number in range(1, 101)))
-
-    def test_page_is_what_was_recorded_in_the_database_of_the_site(self):
-        session = unittest.mock.Mock()
-        pages = {kind: [f"SELECT '{kind}'", "SELECT 2"]
-                 for kind in sites.KINDS}
-        with unittest.mock.patch.object(sites.wire, "Connection",
-                                        return_value=session):
-            reader = sites.Reader("s", 10, 1, pages)
-            with unittest.mock.patch.object(reader.chance, "choices",
-                                            return_value=["post"]):
-                reader.see_page(3)
-        self.assertEqual(
-            [call[0] for call in session.send_packets.call_args_list],
-            [(b"\6\0\0\0\2site3",), (b"\x0e\0\0\0\3SELECT 'post'",),
-             (b"\x09\0\0\0\3SELECT 2",)])
-        self.assertEqual(session.skip_result.call_count, 3)
-        session.close.assert_called_once()
-
-    def test_rates_are_of_all_runs(self):
-        runs = [([([10.0, 20.0], 102.0), ([30.0], 103.0)], 100.0, (0.03, 1)),
-                ([([40.0], 201.0), ([], 201.0)], 200.0, (0.05, 1))]
-        self.assertEqual([round(value, 6) for value in
-                          sites.rates(runs).values()], [1.0, 20.0, 30.0, 40.0])
-
-    def test_each_server_is_measured_for_each_label(self):
-        with tempfile.TemporaryDirectory() as work:
-            trees = pathlib.Path(work)
-            options = parse("wordpress", "--quick",
-                            "--wordpress-engines", "aria")
-            options.data = trees / "bench"
-            part, = sites.Wordpress.parts(options)
-            made = sites.Wordpress.directory(options, "aria")
-            made.mkdir(parents=True)
-            (made / "pages.json").write_text(json.dumps(
-                {"pages": {}, "last_comment": 62}))
-            started, deleted = [], []
-            answers = [([10.0], 101.0)], 100.0, (0.01, 1)
-
-            def sql(server, text, database=None):
-                deleted.append(text)
-            with unittest.mock.patch.multiple(
-                    sites.Server, sql=sql, stop=lambda server: None,
-                    start=lambda server, *more: started.append(
-                        (server.variant, *more)),
-                    status=lambda server, name: 5, process=None,
-                    create=True), \
-                 unittest.mock.patch.object(sites, "run",
-                                            lambda *_: answers):
-                found = sites.Wordpress.measure_pair(trees, options, part,
-                                                     ("patched", "stock"))
-        self.assertEqual(list(found), [cell["label"] for cell in
-                                       sites.Wordpress.cells(options)])
-        for values in found.values():
-            self.assertEqual(set(values), {"stock", "patched", CONTROL})
-        self.assertEqual(
-            [variant for variant, _ in started[::sites.RESTARTS]],
-            ["patched", "stock", "stock"])
-        self.assertEqual(started[0][1:], ("--table-open-cache=400",))
-        # All sites are as before, for the next server
-        self.assertEqual(len(deleted), 3)
-        self.assertEqual(deleted[0].count("comment_ID > 62"), 100)
-
     def test_sites_of_another_wordpress_are_made_anew(self):
         with tempfile.TemporaryDirectory() as work:
             options = parse("wordpress", "--wordpress-engines", "aria")
@@ -860,7 +1145,8 @@ class WordpressTest(unittest.TestCase):
             (made / "pages.json").write_text(json.dumps({"source": "None"}))
             (made / "ready").touch()
             with unittest.mock.patch.object(sites.Wordpress, "server",
-                                            side_effect=BenchError):
+                                            side_effect=BenchError), \
+                 unittest.mock.patch.object(visitors, "compile_visitors"):
                 sites.Wordpress.prepare_program(options.trees, options, print)
                 options.wordpress_source = "/elsewhere"
                 with self.assertRaises(BenchError):
@@ -1018,17 +1304,15 @@ class LowerLimitTest(unittest.TestCase):
 
 
 class WarmRestartTest(unittest.TestCase):
-    def test_four_of_five_statements_are_for_the_hot_tables(self):
-        reader = warm_restart.Reader(unittest.mock.Mock(), 50, 1)
-        tables = [reader.table() for _ in range(5000)]
-        self.assertEqual(set(tables), set(range(1, 51)))
-        hot = sum(table % warm_restart.HOT_PART == 0 for table in tables)
-        self.assertAlmostEqual(hot / 5000, warm_restart.HOT_SHARE, delta=0.03)
-
     def test_first_seconds_are_apart(self):
-        answers = [([(0.5, 100.0), (1.9, 50.0)], 0.0),
-                   ([(2.0, 3.0), (9.0, 4.0), (9.5, 2.0)], 0.0)]
-        found = warm_restart.WarmRestart.summary(answers, 7.0)
+        with tempfile.TemporaryDirectory() as work:
+            file = pathlib.Path(work, "visits")
+            file.write_text("".join(
+                f"{at}\t{took}\t1\tselect\t1\n" for at, took in (
+                    (0.5, 100.0), (2.0, 3.0), (1.9, 50.0), (9.0, 4.0),
+                    (9.5, 2.0))))
+            found = warm_restart.WarmRestart.summary(
+                visitors.read_visits(file), 7.0)
         self.assertEqual(found, {
             warm_restart.P50: 4.0, warm_restart.P99_FIRST: 100.0,
             warm_restart.P99_LATER: 4.0, warm_restart.LONGEST: 100.0,
@@ -1250,7 +1534,8 @@ class RunProgramTest(unittest.TestCase):
 
             @staticmethod
             def measure_pair(trees, options, part, order):
-                return {"one": {"stock": 1.0, "patched": 2.0, "again": 3.0}}
+                return {"one": {"stock": 1.0, "patched": 2.0, "again":
+                                {"value": 3.0, "more": "of it"}}}
 
         with tempfile.TemporaryDirectory() as work:
             options = parse("--output", work, "--pairs", "2")
@@ -1261,7 +1546,22 @@ class RunProgramTest(unittest.TestCase):
         self.assertEqual(values["cells"][0]["values"],
                          {"stock": [1.0, 1.0], "patched": [2.0, 2.0],
                           "again": [3.0, 3.0]})
+        self.assertEqual(values["cells"][0]["details"],
+                         {"again": [{"more": "of it"}] * 2})
         self.assertEqual(len(Third.prepared), 1)
+
+
+class TurnsTest(unittest.TestCase):
+    def test_stock_and_patched_alternate(self):
+        self.assertEqual([bench.in_turn(("a", "b"), pair)[0]
+                          for pair in range(4)], ["a", "b", "a", "b"])
+
+    def test_each_server_is_at_each_place_and_follows_each_other_one(self):
+        orders = [bench.in_turn(("a", "b", "c"), pair) for pair in range(6)]
+        self.assertEqual(len(set(orders)), 6)
+        for lap in (orders[:3], orders[3:]):
+            for place in zip(*lap):
+                self.assertEqual(set(place), {"a", "b", "c"})
 
 
 class ScenariosTest(unittest.TestCase):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Libraries for LD_PRELOAD, from the C files of sql-bench."""
+"""Compile the C files of sql-bench: programs, and libraries for LD_PRELOAD."""
 
 import pathlib
 import shutil
@@ -8,16 +8,24 @@ import subprocess
 from .servers import BenchError
 
 
-def compile_library(name, directory, *options):
-    """Compile sql-bench/NAME.c to a directory; return the library's path."""
+def compile_file(name, target, *options):
+    """Compile sql-bench/NAME.c; return the target's path. options: what follows
+    the file on the command line, such as libraries."""
     if not shutil.which("cc"):
         raise BenchError("cc is missing; apt-get install gcc libc6-dev")
-    directory.mkdir(parents=True, exist_ok=True)
-    library = directory.resolve() / f"{name}.so"
+    target = target.resolve()
+    target.parent.mkdir(parents=True, exist_ok=True)
     done = subprocess.run(
-        ["cc", "-shared", "-fPIC", "-O2", *options, "-o", str(library),
-         str(pathlib.Path(__file__).resolve().parents[1] / f"{name}.c"), "-ldl"],
+        ["cc", "-O2", "-o", str(target),
+         str(pathlib.Path(__file__).resolve().parents[1] / f"{name}.c"),
+         *options],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode:
         raise BenchError(f"{name}.c does not compile:\n{done.stdout}")
-    return library
+    return target
+
+
+def compile_library(name, directory, *options):
+    """Compile sql-bench/NAME.c to a directory; return the library's path."""
+    return compile_file(name, directory / f"{name}.so", "-shared", "-fPIC",
+                        *options, "-ldl")

@@ -25,6 +25,9 @@ class Scenario:
     load = None
     needs_servers = True
     pairs = 5                   # of a full run
+    # Whose turn it is to be measured, one after the other; each is first, second
+    # and so on as often as the others
+    turns = ("stock", "patched")
     repeatable = False          # whether its numbers do not depend on time
     weight = 1                  # share of --budget
     peers = True                # a peer needs to run statements only

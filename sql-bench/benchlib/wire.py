@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """
 The part of the MariaDB client/server protocol that a benchmark needs, over a
-Unix socket, in plain Python: log in through the socket or with a native
-password, send a text query, read the answer.  There is no connector in
+Unix socket, in plain Python: log in through the socket or without a password,
+send a text query, read the answer.  There is no connector in
 Python's standard library, and the command-line client buffers what a benchmark
 wants to time.
 """
 
-import hashlib
 import os
 import pwd
 import socket
 import struct
 
 # Commands
-USE, QUERY, PREPARE, EXECUTE = b"\2", b"\3", b"\x16", b"\x17"
+QUERY, PREPARE, EXECUTE = b"\3", b"\x16", b"\x17"
 LONG = b"\3\0"                   # the type of a parameter
 
 
@@ -29,16 +28,6 @@ class Error(Exception):
 # LONG_PASSWORD, PROTOCOL_41, TRANSACTIONS, SECURE_CONNECTION, MULTI_RESULTS (for a
 # procedure that executes statements), PLUGIN_AUTH
 CAPABILITIES = 0x1 | 0x200 | 0x2000 | 0x8000 | 0x20000 | 0x80000
-
-
-def native_password(password, salt):
-    """What mysql_native_password wants to see of a password."""
-    if not password:
-        return b""
-    once = hashlib.sha1(password.encode()).digest()
-    twice = hashlib.sha1(once).digest()
-    return bytes(a ^ b for a, b in
-                 zip(once, hashlib.sha1(salt + twice).digest()))
 
 
 def packet(text, command=QUERY):
@@ -58,7 +47,7 @@ def execution(statement, *numbers):
 class Connection:
     """One session. query() returns the rows as lists of bytes or None."""
 
-    def __init__(self, path, database=None, user=None, password=""):
+    def __init__(self, path, database=None, user=None):
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.connect(path)
         self.buffer = b""
@@ -67,15 +56,9 @@ class Connection:
         hello = self._read()
         if hello[0] == 0xff:
             raise self._error(hello)
-        # Behind the version: 4 bytes of a number, the first 8 of the salt, and
-        # 19 bytes later the other 12
-        salt = hello.index(b"\0", 1) + 5
-        shown = native_password(password, hello[salt:salt + 8]
-                                + hello[salt + 27:salt + 39])
         self._send(struct.pack("<IIB23x", CAPABILITIES, 1 << 24, 45) +
                    (user or pwd.getpwuid(os.geteuid()).pw_name).encode() +
-                   b"\0" + bytes((len(shown),)) + shown +
-                   b"mysql_native_password\0")
+                   b"\0\0mysql_native_password\0")
         answer = self._read()
         if answer[0] == 0xfe:
             self._send(b"")

@@ -1,29 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A farm of sites like those that WordPress makes, page by page."""
 
-import bisect
-import itertools
-import random
-import shutil
-import time
+from benchlib.scenario import positive
 
-from benchlib import wire
-from benchlib.load import read_files, run
-from benchlib.scenario import (CONTROL, RESERVED_DESCRIPTORS, Scenario,
-                               descriptor_limit, engines, integers, positive)
-from benchlib.servers import BenchError, Server, copy_for_each
-from benchlib.statistics import median, percentile, ratio_of_pairs
-from benchlib.usage import resident
+from .pages import CLIENTS, GENERATOR, TABLES, Pages, account, settings_of
 
-CONNECTIONS = 16
-WRITES = 0.05                   # of all pages
+WRITES = 5                      # of 100 pages
 POSTS = 10                      # of a site
-# Bytes of a table, all of its files, with the rows that it gets here
-TABLE_BYTES = {"myisam": 24 << 10, "aria": 56 << 10, "innodb": 128 << 10}
-PAGES, CPU, OPENED, P50, P99, MEMORY = (
-    "pages/s", "ms of the server's CPU time a page", "tables opened a page",
-    "p50, ms a page", "p99, ms a page", "MiB of the server in memory")
-LABELS = (PAGES, CPU, OPENED, P50, P99, MEMORY)
 
 # The twelve tables of a site: what they are for and which keys they have is as
 # in WordPress; the texts are this file's
@@ -33,7 +16,7 @@ WHEN = "DATETIME NOT NULL DEFAULT '2000-01-01 00:00:00'"
 ID = "BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY"
 META = (f"meta_id {ID}, owner {NUMBER}, meta_key VARCHAR(191) DEFAULT NULL, "
         "meta_value LONGTEXT, KEY (owner), KEY (meta_key)")
-TABLES = {
+SITE = {
     "options": f"option_id {ID}, name VARCHAR(191) NOT NULL UNIQUE, "
                "value LONGTEXT NOT NULL, autoload VARCHAR(20) NOT NULL "
                "DEFAULT 'yes', KEY (autoload)",
@@ -69,11 +52,11 @@ TABLES = {
 }
 
 
-def create_site(number, engine):
+def create_site(number):
     """SQL for a site with some rows."""
-    text = [f"CREATE DATABASE site{number}; USE site{number};"]
-    text += [f"CREATE TABLE wp_{name} ({columns}) ENGINE={engine} "
-             "DEFAULT CHARSET=utf8mb4;" for name, columns in TABLES.items()]
+    text = [account(number)]
+    text += [f"CREATE TABLE wp_{name} ({columns}) DEFAULT CHARSET=utf8mb4;"
+             for name, columns in SITE.items()]
     text += [
         "INSERT INTO wp_options (name, value) VALUES " + ",".join(
             f"('option{n}', REPEAT('v', {20 + n % 7 * 30}))"
@@ -97,131 +80,49 @@ def create_site(number, engine):
     return "\n".join(text) + "\n"
 
 
-def page(post, writes):
-    """The statements of a page that shows a post."""
-    yield "SELECT name, value FROM wp_options WHERE autoload = 'yes'"
-    yield "SELECT value FROM wp_options WHERE name = 'theme' LIMIT 1"
-    yield "SELECT * FROM wp_users WHERE login = 'admin' LIMIT 1"
-    yield "SELECT owner, meta_key, meta_value FROM wp_usermeta WHERE owner = 1"
-    yield (f"SELECT * FROM wp_posts WHERE name = 'a-title-{post}' "
-           "AND type = 'post' ORDER BY created DESC")
-    yield ("SELECT owner, meta_key, meta_value FROM wp_postmeta "
-           f"WHERE owner = {post}")
-    yield ("SELECT t.*, x.* FROM wp_terms t JOIN wp_term_taxonomy x USING "
-           "(term_id) JOIN wp_term_relationships r USING (taxonomy_id) WHERE "
-           f"x.taxonomy = 'category' AND r.object_id = {post} ORDER BY t.name")
-    yield "SELECT term_id, name FROM wp_terms WHERE slug = 'news'"
-    yield "SELECT owner, meta_key, meta_value FROM wp_termmeta WHERE owner = 1"
-    yield (f"SELECT * FROM wp_comments WHERE post = {post} AND approved = '1' "
-           "ORDER BY created LIMIT 50")
-    yield f"SELECT COUNT(*) FROM wp_comments WHERE post = {post}"
-    yield ("SELECT owner, meta_key, meta_value FROM wp_commentmeta "
-           f"WHERE owner = {post}")
-    yield "SELECT value FROM wp_options WHERE name = 'widget' LIMIT 1"
-    yield ("SELECT id, title, name FROM wp_posts WHERE type = 'post' AND "
-           "status = 'publish' ORDER BY created DESC LIMIT 5")
-    yield ("SELECT id, title FROM wp_posts WHERE type = 'page' AND "
-           "status = 'publish' ORDER BY title")
-    yield ("SELECT c.author, p.title FROM wp_comments c JOIN wp_posts p ON "
-           "p.id = c.post WHERE c.approved = '1' ORDER BY c.created DESC "
-           "LIMIT 5")
-    yield ("SELECT t.name, x.count FROM wp_terms t JOIN wp_term_taxonomy x "
-           "USING (term_id) WHERE x.taxonomy = 'category' ORDER BY t.name")
-    yield "SELECT url FROM wp_links WHERE visible = 'Y'"
-    yield "SELECT value FROM wp_options WHERE name = 'cron' LIMIT 1"
-    yield f"SELECT id FROM wp_posts WHERE id < {post} ORDER BY id DESC LIMIT 1"
-    if writes:
-        yield ("INSERT INTO wp_comments (post, author, content) "
-               f"VALUES ({post}, 'a reader', 'one more')")
-        yield "UPDATE wp_options SET value = 'now' WHERE name = 'option1'"
+# The statements of a page that shows a post
+READ = [
+    "SELECT name, value FROM wp_options WHERE autoload = 'yes'",
+    "SELECT value FROM wp_options WHERE name = 'theme' LIMIT 1",
+    "SELECT * FROM wp_users WHERE login = 'admin' LIMIT 1",
+    "SELECT owner, meta_key, meta_value FROM wp_usermeta WHERE owner = 1",
+    "SELECT * FROM wp_posts WHERE name = 'a-title-{item}' "
+    "AND type = 'post' ORDER BY created DESC",
+    "SELECT owner, meta_key, meta_value FROM wp_postmeta "
+    "WHERE owner = {item}",
+    "SELECT t.*, x.* FROM wp_terms t JOIN wp_term_taxonomy x USING "
+    "(term_id) JOIN wp_term_relationships r USING (taxonomy_id) WHERE "
+    "x.taxonomy = 'category' AND r.object_id = {item} ORDER BY t.name",
+    "SELECT term_id, name FROM wp_terms WHERE slug = 'news'",
+    "SELECT owner, meta_key, meta_value FROM wp_termmeta WHERE owner = 1",
+    "SELECT * FROM wp_comments WHERE post = {item} AND approved = '1' "
+    "ORDER BY created LIMIT 50",
+    "SELECT COUNT(*) FROM wp_comments WHERE post = {item}",
+    "SELECT owner, meta_key, meta_value FROM wp_commentmeta "
+    "WHERE owner = {item}",
+    "SELECT value FROM wp_options WHERE name = 'widget' LIMIT 1",
+    "SELECT id, title, name FROM wp_posts WHERE type = 'post' AND "
+    "status = 'publish' ORDER BY created DESC LIMIT 5",
+    "SELECT id, title FROM wp_posts WHERE type = 'page' AND "
+    "status = 'publish' ORDER BY title",
+    "SELECT c.author, p.title FROM wp_comments c JOIN wp_posts p ON "
+    "p.id = c.post WHERE c.approved = '1' ORDER BY c.created DESC "
+    "LIMIT 5",
+    "SELECT t.name, x.count FROM wp_terms t JOIN wp_term_taxonomy x "
+    "USING (term_id) WHERE x.taxonomy = 'category' ORDER BY t.name",
+    "SELECT url FROM wp_links WHERE visible = 'Y'",
+    "SELECT value FROM wp_options WHERE name = 'cron' LIMIT 1",
+    "SELECT id FROM wp_posts WHERE id < {item} ORDER BY id DESC LIMIT 1",
+    ]
+# And these when somebody comments on it
+WRITE = [
+    "INSERT INTO wp_comments (post, author, content) "
+    "VALUES ({item}, 'a reader', 'one more')",
+    "UPDATE wp_options SET value = 'now' WHERE name = 'option1'",
+    ]
 
 
-def popularity(sites):
-    """Cumulated shares of the pages: the n-th site is asked for 1/n times as
-    often as the first one. Which site that is, is by chance, but always the
-    same."""
-    weights = list(itertools.accumulate(1 / n for n in range(1, sites + 1)))
-    return [weight / weights[-1] for weight in weights]
-
-
-class Visitor:
-    """A visitor looks at pages of sites, each by a connection of its own."""
-
-    def __init__(self, socket, sites, seed):
-        self.socket = socket
-        self.chance = random.Random(seed)
-        self.order = list(range(1, sites + 1))
-        random.Random(sites).shuffle(self.order)
-        self.limits = popularity(sites)
-
-    def choose_site(self):
-        return self.order[bisect.bisect_left(self.limits,
-                                             self.chance.random())]
-
-    def see_page(self):
-        chance = self.chance
-        site = self.choose_site()
-        session = wire.Connection(self.socket, f"site{site}")
-        for statement in page(chance.randint(1, POSTS),
-                              chance.random() < WRITES):
-            session.send(statement)
-            session.skip_result()
-        session.close()
-
-
-def look(visitor, seconds):
-    """Show pages, one after the other; ms that each took, and the time when
-    that was done."""
-    took = []
-    now = time.monotonic()
-    end = now + seconds
-    while now < end:
-        begin = now
-        visitor.see_page()
-        now = time.monotonic()
-        took.append(1000 * (now - begin))
-    return took, now
-
-
-def visit(_, socket, sites, seconds, seed):
-    """look(), as a client of benchlib.load."""
-    return look(Visitor(socket, sites, seed), seconds)
-
-
-def server_options(engine, tables, definitions=None):
-    """Of a server for so many tables: their definitions fit, unless there is a
-    limit, and half of each InnoDB table fits the buffer pool."""
-    pool = (256 << 20) + (tables * TABLE_BYTES[engine] // 2
-                          if engine == "innodb" else 0)
-    return [f"--table-definition-cache={definitions or tables + 400}",
-            "--open-files-limit=1048576", "--thread-cache-size=64",
-            f"--innodb-buffer-pool-size={pool}",
-            "--innodb-buffer-pool-load-at-startup=0",
-            "--innodb-buffer-pool-dump-at-shutdown=0",
-            "--innodb-flush-log-at-trx-commit=2",
-            "--innodb-open-files=2000", "--innodb-flush-method=fsync"]
-
-
-def part_of(engine, cache):
-    return f"{engine}, table_open_cache={cache}: "
-
-
-def settings_of(engine_names, caches):
-    """(part, engine, cache) of each part"""
-    return [(part_of(engine, cache), engine, cache)
-            for engine in engines(engine_names) for cache in integers(caches)]
-
-
-def need_descriptors_for(option, settings):
-    """Refuse an option that wants more open tables than this shell may have."""
-    need = (2 * max(cache for _, _, cache in settings)
-            + RESERVED_DESCRIPTORS)
-    if need > descriptor_limit():
-        raise BenchError(f"{option}: {need} descriptors are needed, this shell "
-                         f"may have {descriptor_limit()}")
-
-
-class Farm(Scenario):
+class Farm(Pages):
     name = "farm"
     title = "A farm of sites with twelve tables each"
     source = "hosts of WordPress, and wiki farms, with 20,000 tables and more"
@@ -229,23 +130,25 @@ class Farm(Scenario):
         "How many pages a second does a server give to sites of which a few are "
         "popular and most are asked for now and then?")
     method = (
-        f"Each site is a database of {len(TABLES)} tables with WordPress's keys. "
-        "A page is a new connection, and twenty statements on ten tables of one "
-        f"site; {WRITES:.0%} of the pages also write twice. There are "
-        f"{CONNECTIONS} clients. The n-th site is asked for 1/n times as often as "
-        "the first one.\n\n"
+        f"Each site is a database of {TABLES} tables with WordPress's keys, and an "
+        "account. A page is a new connection of that account, and twenty statements "
+        f"on ten tables; {WRITES} of 100 pages also write twice. There are {CLIENTS} "
+        "clients, each of which asks for its next page at once. The n-th site is "
+        "asked for 1/n times as often as the first one.\n\n"
         "Each engine and cache has fresh servers, each with a copy of the data. "
         "They are measured after warming up for as long as the measurement takes.")
     caveat = (
-        "The clients are Python programs on the same CPUs, and take about as much "
-        "of them as the server. So rates differ by less than the server's CPU time "
-        "does. All files are in the page cache. Sites that are seldom asked for "
+        "A closed loop: a faster server gets more pages at the same time, so a page's "
+        "time says little of what a visitor waits (see the farm at a given rate). "
+        f"{GENERATOR} All files are in the page cache. Sites that are seldom asked for "
         "come up for the first time during the measurement, too. A server that "
         "shows more pages in the same time has read more definitions, and these "
         "take memory.")
-    unit = "as named"
-    weight = 10
-    needs_servers = False
+    made = "farm"
+    # With the rows that a table gets here
+    table_bytes = {"myisam": 24 << 10, "aria": 56 << 10, "innodb": 128 << 10}
+    closed_loop = ""
+    items = POSTS
 
     @staticmethod
     def add_arguments(parser):
@@ -261,121 +164,35 @@ class Farm(Scenario):
                             help="of a measurement, and of warming up before "
                             "it (default 20; quick 4)")
 
-    @staticmethod
-    def sites(options):
+    @classmethod
+    def sites(cls, options):
         return options.farm_sites or (200 if options.quick else 1500)
 
-    @staticmethod
-    def seconds(options):
+    @classmethod
+    def seconds(cls, options):
         return options.farm_seconds or (4 if options.quick else 20)
 
-    @staticmethod
-    def settings(options):
-        """(part, engine, cache) of each part"""
+    @classmethod
+    def settings(cls, options):
         return settings_of(options.farm_engines, options.farm_caches or
                            ("400" if options.quick else "2000,8000"))
 
+    @staticmethod
+    def definitions(options):
+        return options.farm_definitions
+
     @classmethod
     def check(cls, options):
-        need_descriptors_for("--farm-caches", cls.settings(options))
+        cls.need_descriptors_for("--farm-caches", options)
 
     @classmethod
-    def disk(cls, options):
-        return 3 * cls.sites(options) * len(TABLES) * sum(
-            TABLE_BYTES[engine] for engine in engines(options.farm_engines))
+    def make(cls, server, options, progress):
+        cls.make_sites(server, options, progress, create_site)
 
     @classmethod
-    def parts(cls, options):
-        return [part for part, _, _ in cls.settings(options)]
+    def pages(cls, options, engine):
+        return {"read": (100 - WRITES, READ), "write": (WRITES, READ + WRITE)}
 
     @classmethod
-    def cells(cls, options):
-        return [{"label": part + label, "part": part}
-                for part in cls.parts(options) for label in LABELS]
-
-    @classmethod
-    def server(cls, trees, variant, options, engine, data=None):
-        return Server(trees / variant,
-                      options.data / f"farm-{engine}-{cls.sites(options)}" /
-                      (data or variant),
-                      server_options(engine, cls.sites(options) * len(TABLES),
-                                     options.farm_definitions))
-
-    @classmethod
-    def prepare_program(cls, trees, options, progress):
-        """Make the sites once for each engine, and a copy for each variant."""
-        sites = cls.sites(options)
-        for engine in engines(options.farm_engines):
-            server = cls.server(trees, "stock", options, engine, "data")
-            ready = server.datadir.parent / "ready"
-            if ready.exists():
-                continue
-            shutil.rmtree(server.datadir.parent, ignore_errors=True)
-            server.start("--innodb-flush-log-at-trx-commit=0",
-                         "--debug-no-sync", "--skip-innodb-doublewrite",
-                         "--sync-frm=0", "--innodb-stats-auto-recalc=0")
-            for begin in range(1, sites + 1, 20):
-                progress(f"creating sites with {engine} tables", begin - 1,
-                         sites)
-                server.sql("".join(
-                    create_site(number, engine) for number in
-                    range(begin, min(begin + 20, sites + 1))))
-            server.stop()
-            copy_for_each(server, [
-                cls.server(trees, variant, options, engine)
-                for variant in ("stock", "patched")], progress)
-
-    @classmethod
-    def measure_pair(cls, trees, options, part, order):
-        _, engine, cache = next(setting for setting in cls.settings(options)
-                                if setting[0] == part)
-        found = {}
-        for name in (*order, CONTROL):
-            server = cls.server(trees, "stock" if name == CONTROL else name,
-                                options, engine)
-            read_files(server.datadir)
-            server.start(f"--table-open-cache={cache}")
-            measured = cls.show_pages(server, options)
-            server.stop()
-            for label, value in measured.items():
-                found.setdefault(part + label, {})[name] = value
-        return found
-
-    @classmethod
-    def visits(cls, server, options, seed):
-        """Clients that ask for the next page at once."""
-        return run(server, None, *(
-            (visit, server.socket, cls.sites(options), cls.seconds(options),
-             seed + number) for number in range(CONNECTIONS)))
-
-    @classmethod
-    def show_pages(cls, server, options):
-        cls.visits(server, options, 100)
-        before = server.status("Opened_tables")
-        answers, begin, used = cls.visits(server, options, 200)
-        opened = server.status("Opened_tables") - before
-        took = sorted(itertools.chain(*(took for took, _ in answers)))
-        seconds = max(end for _, end in answers) - begin
-        return dict(zip(LABELS, (
-            len(took) / seconds, 1000 * used[0] / len(took),
-            opened / len(took), percentile(took, 0.5), percentile(took, 0.99),
-            resident(server.process.pid) / (1 << 20))))
-
-    @staticmethod
-    def remarks(results, options):
-        said = []
-        values = {cell["label"]: values for cell, values in results}
-        for label in values:
-            if not label.endswith(PAGES):
-                continue
-            part = label[:-len(PAGES)]
-            ratio = ratio_of_pairs(values[label]["stock"],
-                                   values[label]["patched"])
-            control = ratio_of_pairs(values[label]["stock"],
-                                     values[label].get(CONTROL, []))
-            if ratio and control:
-                opened = median(values[part + OPENED]["patched"])
-                said.append(f"{part}{ratio['median']:.2f} times the pages of "
-                            f"stock ({CONTROL}: {control['median']:.2f}), "
-                            f"{opened:.1f} tables opened a page")
-        return said
+    def forget_comments(cls, options, engine):
+        return f"DELETE FROM wp_comments WHERE id > {POSTS};"

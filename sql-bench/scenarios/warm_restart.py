@@ -2,10 +2,9 @@
 """How long statements take right after a restart, with and without the plugin that opens
 the tables again."""
 
-import multiprocessing
-import random
 import shutil
 
+from benchlib import visitors
 from benchlib.load import read_files, run, shares
 from benchlib.scenario import (CONTROL, TABLE_BYTES, Scenario, engines,
                                innodb_options, need_descriptors, positive)
@@ -14,7 +13,6 @@ from benchlib.slow_disk import slow_disk
 from benchlib.statistics import percentile
 
 from .ddl import COLUMNS
-from .farm_rate import arrivals, receive
 
 DATABASE = "tc_warm_restart"
 NO_PLUGIN = "patched, no plugin"
@@ -29,29 +27,6 @@ P50, P99_FIRST, P99_LATER, LONGEST, CPU = (
     "p50, ms", f"p99 of the first {FIRST} s, ms", "p99 later, ms", "longest, ms",
     "CPU time of the server, s")
 LABELS = (P50, P99_FIRST, P99_LATER, LONGEST, CPU)
-
-
-class Reader:
-    """A client that selects from tables, the hot ones more often."""
-
-    def __init__(self, session, tables, seed):
-        self.session = session
-        self.tables = tables
-        self.chance = random.Random(seed)
-
-    def table(self):
-        """Any number; of every HOT_PART numbers, the last one is hot."""
-        number = self.chance.randrange(self.tables // HOT_PART) * HOT_PART
-        hot = self.chance.random() < HOT_SHARE
-        return number + (HOT_PART if hot else self.chance.randint(1, HOT_PART - 1))
-
-    def see_page(self):
-        self.session.query(f"SELECT id FROM t{self.table()} LIMIT 1")
-
-
-def read(session, tables, seed, times, shared):
-    """receive(), as a client of benchlib.load."""
-    return receive(session, Reader(session, tables, seed), times, shared)
 
 
 def use(session, tables):
@@ -78,7 +53,7 @@ class WarmRestart(Scenario):
         "All files are in the page cache; on the slow disk, slow_disk.c makes each read "
         f"of a table's files take {READ_DELAY} ms longer.")
     caveat = (
-        "The clients are Python programs on the same CPUs. They connect after the server "
+        "The clients are one program in C on the same CPUs. It connects after the server "
         "has started, so the plugin has a lead of as long as that takes.")
     unit = "as named"
     higher_is_better = False
@@ -136,6 +111,7 @@ class WarmRestart(Scenario):
     @classmethod
     def prepare_program(cls, trees, options, progress):
         """Make the tables once for each engine, and a copy for each variant."""
+        visitors.compile_visitors(options.trees / "bench")
         for engine in engines(options.restart_engines):
             server = cls.server(trees, "stock", options, engine, "data")
             if (server.datadir.parent / "ready").exists():
@@ -180,16 +156,13 @@ class WarmRestart(Scenario):
                 server.datadir.parent, read_ms=READ_DELAY,
                 files=(".frm", ".ibd", ".MYI", ".MAI"))
         server.start(*more)
-        times = arrivals(RATE, SECONDS, 1)
-        shared = multiprocessing.Array("d", 2)
-        answers, _, _ = run(server, DATABASE, *(
-            (read, tables, seed, times, shared) for seed in range(CLIENTS)))
+        statements = cls.ask(server, options)
         used = server.cpu_seconds()
         if plugin and not cls.has_loaded(server):
             raise BenchError("the plugin loads no tables")
         server.stop()
         server.environment = {}
-        return cls.summary(answers, used)
+        return cls.summary(statements, used)
 
     @staticmethod
     def has_loaded(server):
@@ -197,10 +170,25 @@ class WarmRestart(Scenario):
         rows = server.sql("SHOW GLOBAL STATUS LIKE 'Table_cache_load_status'")
         return bool(rows) and rows[0][1] != "not loaded yet"
 
+    @classmethod
+    def ask(cls, server, options):
+        """When each statement arrived, in seconds, and the ms that it took."""
+        directory = server.datadir.parent
+        visitors.write_pages(directory / "statements.txt", {
+            "select": (1, ["SELECT id FROM t{site} LIMIT 1"])})
+        visitors.ask(
+            visitors.compile_visitors(options.trees / "bench"), server,
+            directory / "statements.txt", user=server.account,
+            database=DATABASE, sites=cls.tables(options),
+            hot=f"{HOT_PART},{HOT_SHARE}", rate=RATE, seconds=SECONDS,
+            connections=CLIENTS, keep_connections=True,
+            visits=directory / "visits.txt")
+        return visitors.read_visits(directory / "visits.txt")
+
     @staticmethod
-    def summary(answers, used):
-        """What was measured, from what the clients answer and the server has used."""
-        statements = [each for answer, _ in answers for each in answer]
+    def summary(statements, used):
+        """What was measured, from when each statement arrived and how many ms it
+        took, and from what the server has used."""
         first = [ms for at, ms in statements if at < FIRST]
         later = [ms for at, ms in statements if at >= FIRST]
         both = first + later

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Visitors who ask a server for pages: the load generator, visitors.c."""
+
+import functools
+import json
+import shutil
+import subprocess
+
+from .preload import compile_file
+from .servers import BenchError
+
+SLOW = 3                        # exit status: it took too much of the CPU time
+MOST_CPU = 0.25                 # of the server's CPU time
+
+
+@functools.cache
+def compile_visitors(directory):
+    """Compile the generator to a directory; return its path."""
+    if not shutil.which("mariadb_config"):
+        raise BenchError("MariaDB's client library is missing; apt-get install "
+                         "libmariadb-dev")
+    flags = subprocess.run(["mariadb_config", "--cflags", "--libs"], text=True,
+                           stdout=subprocess.PIPE, check=True).stdout.split()
+    return compile_file("visitors", directory / "visitors", "-Wall", *flags,
+                        "-lm")
+
+
+def write_pages(file, pages):
+    """Write pages, {kind: (weight, statements)}, as the generator reads them."""
+    def line(statement):
+        text = statement.replace("\\", r"\\").replace("\n", r"\n")
+        return "\\" * (text[0] in "=#") + text
+
+    file.write_text("".join(
+        f"={kind} {weight}\n" + "".join(f"{line(statement)}\n"
+                                        for statement in statements)
+        for kind, (weight, statements) in pages.items()))
+
+
+def ask(program, server, pages, **options):
+    """Let visitors ask a server, and wait for the end; return what the generator
+    says of them. pages: a file. options: the generator's; those that are None or
+    False are left out."""
+    words = ["setpriv", "--pdeathsig=KILL", str(program),
+             f"--socket={server.socket}", f"--pages={pages}",
+             f"--server-pid={server.process.pid}", f"--most-cpu={MOST_CPU}"]
+    for name, value in options.items():
+        if value is not None and value is not False:
+            name = name.replace("_", "-")
+            words.append(f"--{name}" if value is True else f"--{name}={value}")
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, check=False)
+    if done.returncode not in (0, SLOW):
+        raise BenchError(f"the visitors failed: {done.stderr.strip()[-2000:]}")
+    return json.loads(done.stdout)
+
+
+def read_visits(file):
+    """Of each page, when it arrived, in seconds, and how many ms it took."""
+    return [tuple(map(float, line.split("\t")[:2]))
+            for line in file.read_text().splitlines()]
+
+
+def share_of_cpu(said):
+    """The generator's CPU time, as a part of the server's."""
+    return said["own_cpu_seconds"] / max(said["server_cpu_seconds"], 1e-9)

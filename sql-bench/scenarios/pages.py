@@ -1,0 +1,391 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The base of the scenarios in which visitors ask for pages of many sites."""
+
+import json
+import shutil
+
+from benchlib import visitors
+from benchlib.load import read_files
+from benchlib.scenario import (CONTROL, RESERVED_DESCRIPTORS, Scenario,
+                               descriptor_limit, engines, integers)
+from benchlib.servers import BenchError, Server, copy_for_each
+from benchlib.statistics import median, ratio_of_pairs
+from benchlib.usage import resident
+
+CLIENTS = 16                    # of the closed loop
+AT_ONCE = 256                   # pages of the open loop; more wait for these
+TABLES = 12                     # of a site
+PAGES, CPU, OPENED, P50, P99, MEMORY = (
+    "pages/s", "ms of the server's CPU time a page", "tables opened a page",
+    "p50, ms a page", "p99, ms a page", "MiB of the server in memory")
+CLOSED_LABELS = (PAGES, CPU, OPENED, P50, P99, MEMORY)
+ARRIVAL_P50, ARRIVAL_P99, LONGEST = (
+    "p50 from the arrival, ms", "p99 from the arrival, ms",
+    "longest from the arrival, ms")
+OPEN_LABELS = (PAGES, ARRIVAL_P50, ARRIVAL_P99, LONGEST, CPU)
+WARM, COLD = "warm", "after a restart"
+STATES = {"warm": WARM, "cold": COLD}
+GENERATOR = (
+    "The visitors are one program in C (sql-bench/visitors.c) on the same CPUs; its "
+    "part of the CPU time is named below the table.")
+
+
+def account(number):
+    """SQL for the database of a site and an account for it, as installers of such
+    hosts make them."""
+    return (f"CREATE DATABASE site{number}; USE site{number};\n"
+            f"CREATE USER site{number}@localhost IDENTIFIED BY "
+            f"'password {number}'; "
+            f"GRANT ALL ON site{number}.* TO site{number}@localhost;\n")
+
+
+def server_options(pool, tables, definitions=None):
+    """Of a server for so many tables: their definitions fit, unless there is a
+    limit. pool: bytes of InnoDB's buffer pool, on top of those for the rest"""
+    return [f"--table-definition-cache={definitions or tables + 400}",
+            "--open-files-limit=1048576", f"--thread-cache-size={AT_ONCE}",
+            # Connections that have been closed count until their threads notice
+            f"--max-connections={4 * AT_ONCE}", f"--back-log={4 * AT_ONCE}",
+            f"--innodb-buffer-pool-size={(256 << 20) + pool}",
+            "--innodb-buffer-pool-load-at-startup=0",
+            "--innodb-buffer-pool-dump-at-shutdown=0",
+            "--innodb-flush-log-at-trx-commit=2",
+            "--innodb-open-files=2000", "--innodb-flush-method=fsync"]
+
+
+class Pages(Scenario):
+    """What it measures: in a closed loop, if the scenario has a closed_loop, and
+    at each of rates(options), in each of states(options)."""
+
+    unit = "as named"
+    weight = 10
+    needs_servers = False
+    turns = ("stock", "patched", CONTROL)
+    made = None                 # which sites they are; in the data's directory
+    table_bytes = {}            # of a table, all of its files, by engine
+    closed_loop = None          # how the labels of the closed loop begin
+    items = 1                   # of a site, one of which a page shows
+
+    # What a scenario has of its own
+
+    @classmethod
+    def sites(cls, options):
+        raise NotImplementedError
+
+    @classmethod
+    def seconds(cls, options):
+        """Of a measurement, and of warming up before it"""
+        raise NotImplementedError
+
+    @classmethod
+    def settings(cls, options):
+        """(part, engine, cache) of each part"""
+        raise NotImplementedError
+
+    @classmethod
+    def engines(cls, options):
+        """Those of which sites are made"""
+        return list(dict.fromkeys(engine for _, engine, _
+                                  in cls.settings(options)))
+
+    @classmethod
+    def make(cls, server, options, progress):
+        """Make the sites, of the server's default engine, for copies to be made."""
+        raise NotImplementedError
+
+    @classmethod
+    def pages(cls, options, engine):
+        """{kind: (weight, statements)}"""
+        raise NotImplementedError
+
+    @classmethod
+    def forget_comments(cls, options, engine):
+        """SQL that takes those of one site out that visitors have written, so that
+        a page stays what it is."""
+        raise NotImplementedError
+
+    @staticmethod
+    def definitions(options):
+        """table_definition_cache, None if all fit"""
+
+    @staticmethod
+    def rates(options):
+        """Of the open loop, in % of what stock can do"""
+        return []
+
+    @staticmethod
+    def states(options):
+        return [WARM]
+
+    # What all have in common
+
+    @classmethod
+    def need_descriptors_for(cls, option, options):
+        """Refuse an option that wants more open tables than this shell may
+        have."""
+        need = (2 * max(cache for _, _, cache in cls.settings(options))
+                + RESERVED_DESCRIPTORS)
+        if need > descriptor_limit():
+            raise BenchError(f"{option}: {need} descriptors are needed, this "
+                             f"shell may have {descriptor_limit()}")
+
+    @classmethod
+    def disk(cls, options):
+        return 3 * (cls.sites(options) + 1) * TABLES * sum(
+            cls.table_bytes[engine] for engine in cls.engines(options))
+
+    @classmethod
+    def parts(cls, options):
+        return [part for part, _, _ in cls.settings(options)]
+
+    @classmethod
+    def cells(cls, options):
+        return [{"label": label, "part": part}
+                for part in cls.parts(options)
+                for label in cls.labels(options, part)]
+
+    @classmethod
+    def labels(cls, options, part):
+        found = []
+        if cls.closed_loop is not None and WARM in cls.states(options):
+            found += [part + cls.closed_loop + label for label in CLOSED_LABELS]
+        return found + [
+            part + at_rate(state, rate) + label
+            for state in cls.states(options) for rate in cls.rates(options)
+            for label in OPEN_LABELS]
+
+    @classmethod
+    def directory(cls, options, engine):
+        return (options.data
+                / f"pages-{cls.made}-{engine}-{cls.sites(options)}")
+
+    @classmethod
+    def server(cls, trees, variant, options, engine, data=None):
+        tables = (cls.sites(options) + 1) * TABLES
+        # Half of each InnoDB table fits the buffer pool
+        pool = tables * cls.table_bytes["innodb"] // 2 * (engine == "innodb")
+        return Server(trees / variant,
+                      cls.directory(options, engine) / (data or variant),
+                      [f"--default-storage-engine={engine}",
+                       *server_options(pool, tables, cls.definitions(options))])
+
+    @classmethod
+    def is_made(cls, options, engine):
+        return (cls.directory(options, engine) / "ready").exists()
+
+    @classmethod
+    def prepare_program(cls, trees, options, progress):
+        """Make the sites once for each engine, and a copy for each variant."""
+        visitors.compile_visitors(options.trees / "bench")
+        for engine in cls.engines(options):
+            if cls.is_made(options, engine):
+                continue
+            shutil.rmtree(cls.directory(options, engine), ignore_errors=True)
+            server = cls.server(trees, "stock", options, engine, "data")
+            server.start("--innodb-flush-log-at-trx-commit=0",
+                         "--debug-no-sync", "--skip-innodb-doublewrite",
+                         "--sync-frm=0", "--innodb-stats-auto-recalc=0")
+            cls.make(server, options, progress)
+            server.stop()
+            copy_for_each(server, [
+                cls.server(trees, variant, options, engine)
+                for variant in ("stock", "patched")], progress)
+
+    @classmethod
+    def make_sites(cls, server, options, progress, sql):
+        """sql: a function that returns the statements for the n-th site"""
+        sites, step = cls.sites(options), 20
+        for begin in range(1, sites + 1, step):
+            progress("creating sites", begin - 1, sites)
+            server.sql("".join(map(sql, range(
+                begin, min(begin + step, sites + 1)))))
+
+    @classmethod
+    def measure_pair(cls, trees, options, part, order):
+        _, engine, cache = next(setting for setting in cls.settings(options)
+                                if setting[0] == part)
+        visitors.write_pages(cls.pages_file(options, engine),
+                             cls.pages(options, engine))
+        full = (cls.full_rate(trees, options, engine, cache)
+                if cls.rates(options) else None)
+        found = {}
+        for name in order:
+            server = cls.server(trees, "stock" if name == CONTROL else name,
+                                options, engine)
+            for label, value in cls.measure_server(
+                    server, options, engine, cache, full).items():
+                found.setdefault(part + label, {})[name] = value
+        return found
+
+    @classmethod
+    def measure_server(cls, server, options, engine, cache, full):
+        """{label: value}, of a server that runs neither before nor after."""
+        found = {}
+        for state in cls.states(options):
+            if state == WARM:
+                cls.start(server, cache)
+                cls.ask(server, options, engine, 100)
+                if cls.closed_loop is not None:
+                    found.update(cls.busy(server, options, engine))
+            for number, rate in enumerate(cls.rates(options)):
+                if state == COLD:
+                    cls.start(server, cache)
+                said = cls.ask(server, options, engine, 300 + 100 * number,
+                               full * rate / 100)
+                found.update((at_rate(state, rate) + label, value)
+                             for label, value in waits(said).items())
+        forget = cls.forget_comments(options, engine)
+        server.sql("".join(f"USE site{number}; {forget}\n" for number
+                           in range(1, cls.sites(options) + 1)))
+        server.stop()
+        return found
+
+    @staticmethod
+    def start(server, cache):
+        server.stop()
+        read_files(server.datadir)
+        server.start(f"--table-open-cache={cache}")
+
+    @classmethod
+    def busy(cls, server, options, engine):
+        """Each of so many clients asks for the next page at once."""
+        before = server.status("Opened_tables")
+        said = cls.ask(server, options, engine, 200)
+        opened = server.status("Opened_tables") - before
+        return {cls.closed_loop + label: value for label, value in zip(
+            CLOSED_LABELS, (
+                said["pages_a_second"], cpu_of(said), opened / said["pages"],
+                said["p50"], said["p99"], cls.memory(server)))}
+
+    @staticmethod
+    def memory(server):
+        return resident(server.process.pid) / (1 << 20)
+
+    @classmethod
+    def pages_file(cls, options, engine):
+        return cls.directory(options, engine) / "pages.txt"
+
+    @classmethod
+    def ask(cls, server, options, engine, seed, rate=None):
+        """What visitors find; rate: of pages a second, None for the closed
+        loop."""
+        said = visitors.ask(
+            visitors.compile_visitors(options.trees / "bench"), server,
+            cls.pages_file(options, engine), sites=cls.sites(options),
+            items=cls.items,
+            user="site{site}", password="password {site}",
+            database="site{site}", rate=rate, seed=seed,
+            seconds=cls.seconds(options),
+            connections=AT_ONCE if rate else CLIENTS)
+        if not said["pages"]:
+            raise BenchError(f"no visitor comes in {cls.seconds(options)} s; let "
+                             "it last longer")
+        return said
+
+    @classmethod
+    def full_rate(cls, trees, options, engine, cache):
+        """Pages a second of stock when it is warm and all clients are busy. It is
+        measured once, and kept for a run that is resumed: the rates of all
+        pairs are parts of it."""
+        server = cls.server(trees, "stock", options, engine)
+        file = (cls.directory(options, engine)
+                / f"full-{cache}-{cls.seconds(options)}.json")
+        if str(file) not in FULL_RATES:
+            if options.resume and file.exists():
+                FULL_RATES[str(file)] = json.loads(file.read_text())
+            else:
+                cls.start(server, cache)
+                cls.ask(server, options, engine, 100)
+                FULL_RATES[str(file)] = cls.ask(server, options, engine,
+                                                200)["pages_a_second"]
+                server.stop()
+                file.write_text(json.dumps(FULL_RATES[str(file)]))
+        return FULL_RATES[str(file)]
+
+    @classmethod
+    def remarks(cls, results, options):
+        sites = cls.sites(options)
+        said = [f"{sites:,} sites, {sites * TABLES:,} tables",
+                *of_generator(cell for cell, _ in results)]
+        values = {cell["label"]: values for cell, values in results}
+        for label in values:
+            if label.endswith(ARRIVAL_P99):
+                said.append(of_rate(label[:-len(ARRIVAL_P99)], values))
+            elif cls.closed_loop is not None and label.endswith(
+                    ": " + PAGES) and label[:-len(PAGES)] + OPENED in values:
+                said += of_closed_loop(label[:-len(PAGES)], values)
+        return said
+
+
+FULL_RATES = {}                 # of stock, by the file that keeps it
+
+
+def settings_of(engine_names, caches):
+    """(part, engine, cache) of each part"""
+    return [(f"{engine}, table_open_cache={cache}: ", engine, cache)
+            for engine in engines(engine_names) for cache in integers(caches)]
+
+
+def states_of(text):
+    """An argument like warm,cold"""
+    names = text.split(",")
+    for name in names:
+        if name not in STATES:
+            raise BenchError(f"--rate-states: '{name}' is not one of "
+                             + ", ".join(STATES))
+    return [STATES[name] for name in names]
+
+
+def at_rate(state, rate):
+    """How a label of the open loop begins, behind the part"""
+    return f"{state}, {rate} %: "
+
+
+def cpu_of(said):
+    """The server's CPU time a page in ms, and what the raw data keeps with it"""
+    return {"value": 1000 * said["server_cpu_seconds"] / said["pages"],
+            "generator_cpu": round(visitors.share_of_cpu(said), 4),
+            "generator_waited": said["seconds_without_cpu"]}
+
+
+def waits(said):
+    """The values of OPEN_LABELS."""
+    return dict(zip(OPEN_LABELS, (said["pages_a_second"], said["p50"],
+                                  said["p99"], said["max"], cpu_of(said))))
+
+
+def of_generator(cells):
+    """Remarks on the part of the CPU time that the generator took."""
+    shares = [one["generator_cpu"] for cell in cells
+              for details in cell.get("details", {}).values()
+              for one in details if "generator_cpu" in one]
+    if not shares:
+        return []
+    most = max(shares)
+    return [f"the visitors' program took {100 * median(shares):.0f} % of the "
+            f"server's CPU time, {100 * most:.0f} % at most"
+            + (f": more than {100 * visitors.MOST_CPU:.0f} %, so these rates "
+               "are of both" if most > visitors.MOST_CPU else "")]
+
+
+def of_rate(begin, values):
+    p50, p99, longest = (values[begin + label] for label
+                         in (ARRIVAL_P50, ARRIVAL_P99, LONGEST))
+    return f"{begin}a page takes " + ", ".join(
+        f"{name} {median(p50[name]):.1f} ms (p99 {median(p99[name]):.1f}, "
+        f"longest {median(longest[name]):.0f})"
+        for name in Pages.turns if p50.get(name))
+
+
+def of_closed_loop(begin, values):
+    pages = values[begin + PAGES]
+    ratio, control = (ratio_of_pairs(pages["stock"], pages.get(name, []))
+                      for name in ("patched", CONTROL))
+    if not ratio or not control:
+        return []
+    return [f"{begin}{ratio['median']:.2f} times the pages of stock ({CONTROL}: "
+            f"{control['median']:.2f}), half of them in "
+            f"{median(values[begin + P50]['patched']):.1f} ms or less (stock "
+            f"{median(values[begin + P50]['stock']):.1f}), "
+            f"{median(values[begin + OPENED]['patched']):.1f} tables opened a "
+            "page"]
