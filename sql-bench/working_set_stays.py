@@ -1,36 +1,23 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
 """
-Does the working set stay in the caches?  Measurements that print JSON:
+Does the working set stay in the caches beside mariadb-dump and mariadb-check?
 
-    working_set_stays.py --stock TREE --patched TREE --data DIR WHAT
+    working_set_stays.py --stock TREE --patched TREE --data DIR
 
-TREE is a directory with source/ and release/, DIR is for the data. Each round
-measures stock, patched, and stock again, on the same data: what stock again
-differs from stock is noise. WHAT is one of
-
-dump     20,000 tables in 100 databases; 8 connections use 1,000 of them while
-         mariadb-dump --all-databases runs, then mariadb-check --all-databases.
-         table_open_cache and table_definition_cache are 2,000.
-crawl    16 connections select from tables by Zipf's law, and a part of the
-         statements is a crawler's, which selects from each table in turn:
-         misses for 1,000 statements of the others.
-restart  Seconds from the first connection until 90 % of the rate before the
-         restart, and latencies, with and without table_cache_dump, with a warm
-         page cache and with a cold one (which takes root).
-all      dump and restart, with InnoDB and MyISAM.
-
-At the end of dump, restart and all: the medians of the rounds, and what is aimed
-at.
+TREE is a directory with source/ and release/, DIR is for the data. There are
+20,000 tables in 100 databases. 8 connections use 1,000 of them while mariadb-dump
+--all-databases runs, then mariadb-check --all-databases; table_open_cache and
+table_definition_cache are 2,000. Each round measures stock, patched, and stock
+again, on the same data: what stock again differs from stock is noise. A line of
+JSON says what each measurement has found, and the last lines have the medians of
+the rounds, and what is aimed at.
 """
 
 import argparse
-import bisect
 import itertools
 import json
 import multiprocessing
-import os
-import pathlib
 import random
 import shutil
 import subprocess
@@ -55,13 +42,8 @@ def table(number):
     return f"{PREFIX}{number % DATABASES}.t{number // DATABASES}"
 
 
-def select(number, words=""):
-    return f"SELECT {words} b FROM {table(number)} WHERE a=1"
-
-
-def zipf(tables):
-    """The sums of the weights 1/(i+1)."""
-    return list(itertools.accumulate(1 / (i + 1) for i in range(tables)))
+def select(number):
+    return f"SELECT b FROM {table(number)} WHERE a=1"
 
 
 def order(tables):
@@ -79,9 +61,7 @@ def server_of(options, variant, engine, *more):
                    "--innodb-buffer-pool-load-at-startup=0",
                    "--innodb-buffer-pool-dump-at-shutdown=0",
                    "--innodb-open-files=10000", "--innodb-log-file-size=512M",
-                   "--innodb-stats-auto-recalc=0",
-                   f"--plugin-dir={tree}/release/plugin/table_cache_dump",
-                   *more], variant)
+                   "--innodb-stats-auto-recalc=0", *more], variant)
 
 
 def create(options, engine):
@@ -117,33 +97,25 @@ def session_status(session):
 
 # ------------------------------------------------------------------ a client
 
-def client(socket, pipe, stop, next_statement, at, think):
+def client(socket, pipe, stop, next_statement, think):
     """Run statements until stop is set. Send how many, in how many seconds, what
-    they missed, and when each ended with its latency in ms; those of a crawler
-    have a session of their own, and count in nothing."""
+    they missed, and the ms that each took."""
     session = wire.Connection(socket)
-    crawler = wire.Connection(socket)
     before = session_status(session)
     done, took = 0, []
     begin = time.monotonic()
     while not stop.is_set():
         statement = next_statement()
-        if next_statement.crawls:
-            crawler.send(statement)
-            crawler.skip_result()
-            continue
         start = time.monotonic()
         session.send(statement)
         session.skip_result()
-        end = time.monotonic()
-        took.append((end, 1000 * (end - start)))
+        took.append(1000 * (time.monotonic() - start))
         done += 1
         if think:
             time.sleep(think)
     misses = [b - a for a, b in zip(before, session_status(session))]
-    pipe.send((at, done, time.monotonic() - begin, misses, took))
+    pipe.send((done, time.monotonic() - begin, misses, took))
     session.close()
-    crawler.close()
 
 
 class Load:
@@ -152,11 +124,11 @@ class Load:
     def __init__(self, server, makers, think=0):
         self.stop = multiprocessing.Event()
         self.clients = []
-        for at, maker in enumerate(makers):
+        for maker in makers:
             mine, theirs = multiprocessing.Pipe(False)
             process = multiprocessing.Process(
                 target=client, args=(server.socket, theirs, self.stop, maker,
-                                     at, think))
+                                     think))
             process.start()
             theirs.close()
             self.clients.append((process, mine))
@@ -171,20 +143,13 @@ class Load:
 
 class Random:
     """Picks statements; used by one process."""
-    crawls = False                      # the last one was a crawler's
 
-    def __init__(self, seed, numbers, sums=None):
+    def __init__(self, seed, numbers):
         self.random = random.Random(seed)
-        self.numbers, self.sums = numbers, sums
-
-    def number(self):
-        if not self.sums:
-            return self.random.choice(self.numbers)
-        return self.numbers[bisect.bisect_left(
-            self.sums, self.random.random() * self.sums[-1])]
+        self.numbers = numbers
 
     def __call__(self):
-        return select(self.number())
+        return select(self.random.choice(self.numbers))
 
 
 def report(**found):
@@ -197,11 +162,8 @@ def medians(what, **where):
     found = {}
     for row in FOUND:
         if all(row.get(name) == value for name, value in where.items()):
-            name = row["variant"] + " with loading" * row.get("load", False)
-            found.setdefault(name, []).append(row[what])
-    # None: not reached while it was measured
-    return {name: None if None in values else median(values)
-            for name, values in found.items()}
+            found.setdefault(row["variant"], []).append(row[what])
+    return {name: median(values) for name, values in found.items()}
 
 
 def say(title, what, aim, **where):
@@ -216,23 +178,12 @@ def summary():
     for engine, beside in itertools.product(
             ("InnoDB", "MyISAM"), ("nothing", "mariadb-dump",
                                    "mariadb-check")):
-        where = {"measured": "dump", "engine": engine, "beside": beside}
+        where = {"engine": engine, "beside": beside}
         title = f"{engine} beside {beside}"
         say(title, "reopened_per_table_and_minute", "patched < 0.05", **where)
         say(title, "definitions_read_again", "patched 0", **where)
         say(title, "rate", "patched >= stock", **where)
         say(title, "p99_ms", None, **where)
-    for page_cache in "warm", "cold":
-        where = {"measured": "restart", "page_cache": page_cache}
-        title = f"restart, {page_cache} page cache"
-        say(title, "rate_before", None, **where)
-        say(title, "seconds_to_90", "with loading <= 10", **where)
-        say(title, "p99_before_ms", None, **where)
-        say(title, "p99_during_ms", "with loading <= 2 * before", **where)
-
-
-# ---------------------------------------------------------------------- dump
-
 def dump(options):
     for engine in options.engines:
         create(options, engine)
@@ -265,16 +216,16 @@ def dump_once(options, variant, engine):
             took = time.monotonic() - begin
             used = server.cpu_seconds() - used
             answers = load.finish()
-            seconds = max(answer[2] for answer in answers)
-            misses = sum(answer[3][0] for answer in answers)
-            definitions = sum(answer[3][1] for answer in answers)
-            latencies = sorted(ms for answer in answers for _, ms in answer[4])
-            report(measured="dump", variant=variant, engine=engine, beside=name,
+            done = sum(answer[0] for answer in answers)
+            seconds = max(answer[1] for answer in answers)
+            misses = sum(answer[2][0] for answer in answers)
+            definitions = sum(answer[2][1] for answer in answers)
+            latencies = [ms for answer in answers for ms in answer[3]]
+            report(variant=variant, engine=engine, beside=name,
                    seconds=round(took, 1),
-                   rate=round(sum(a[1] for a in answers) / seconds),
+                   rate=round(done / seconds),
                    # Includes the work for the dump or check
-                   server_cpu_us=round(1e6 * used /
-                                       sum(a[1] for a in answers), 1),
+                   server_cpu_us=round(1e6 * used / done, 1),
                    reopened_per_table_and_minute=round(
                        misses / len(working_set) / (seconds / 60), 3),
                    reopened=misses, definitions_read_again=definitions,
@@ -288,135 +239,10 @@ def dump_once(options, variant, engine):
         beside("mariadb-check", ["mariadb-check", "--all-databases"])
 
 
-# --------------------------------------------------------------------- crawl
-
-class Crawled(Random):
-    """A part of the statements is a crawler's, in all connections."""
-
-    def __init__(self, seed, numbers, sums, part, words, counters):
-        super().__init__(seed, numbers, sums)
-        self.part, self.words, self.counters = part, words, counters
-
-    def __call__(self):
-        self.crawls = self.random.random() < self.part
-        if self.crawls:
-            with self.counters.get_lock():
-                self.counters.value += 1
-                return select(self.counters.value % len(self.numbers),
-                              self.words)
-        return super().__call__()
-
-
-def crawl(options):
-    engine = "InnoDB"
-    create(options, engine)
-    numbers, sums = order(options.tables), zipf(options.tables)
-    for variant in options.variants:
-        for part, words in ((0, ""), (0.2, ""), (0.2, "SQL_NO_CACHE"), (0.5, ""),
-                            (0.5, "SQL_NO_CACHE")):
-            with server_of(options, variant, engine, "--table-open-cache=2000",
-                           "--table-open-cache-instances=1",
-                           "--table-definition-cache=22000") as server:
-                counter = multiprocessing.Value("L", 0)
-                for seconds in (options.seconds, options.seconds):
-                    before = counter.value
-                    load = Load(server, [
-                        Crawled(seed, numbers, sums, part, words, counter)
-                        for seed in range(16)])
-                    time.sleep(seconds)
-                    answers = load.finish()
-                done = sum(a[1] for a in answers)
-                misses = sum(a[3][0] for a in answers)
-                report(measured="crawl", variant=variant, crawler=part,
-                       words=words, statements=done,
-                       crawled=counter.value - before,
-                       misses_of_1000=round(1000 * misses / done, 1))
-
-
-# ------------------------------------------------------------------- restart
-
-def drop_page_cache():
-    subprocess.run(["sync"], check=True)
-    pathlib.Path("/proc/sys/vm/drop_caches").write_text("3\n",
-                                                        encoding="ascii")
-
-
-def rates(answers, begin, width=0.5):
-    """Statements per second in each half second from begin on."""
-    counts = {}
-    for answer in answers:
-        for end, _ in answer[4]:
-            counts[int((end - begin) / width)] = counts.get(
-                int((end - begin) / width), 0) + 1
-    return [counts.get(i, 0) / width for i in range(max(counts))]
-
-
-def restart(options):
-    engine = "InnoDB"
-    create(options, engine)
-    for _, cold, variant in itertools.product(
-            range(options.repeat), (False,) if options.short else (False, True),
-            options.variants):
-        restart_once(options, variant, False, cold)
-        if variant == "patched":
-            restart_once(options, variant, True, cold)
-
-
-def restart_once(options, variant, plugin, cold):
-    cache = options.cache or options.tables + 400
-    more = [f"--table-open-cache={cache}",
-            f"--table-definition-cache={options.tables + 400}"]
-    if plugin:
-        more += ["--plugin-load-add=table_cache_dump.so",
-                 f"--table-cache-load-threads={options.threads}"]
-    server = server_of(options, variant, "InnoDB", *more)
-    numbers, sums = order(options.tables), zipf(options.tables)
-
-    def run(seconds):
-        begin = time.monotonic()
-        load = Load(server, [Random(seed, numbers, sums) for seed in range(16)])
-        time.sleep(seconds)
-        return begin, load.finish()
-
-    (server.datadir / "table_cache.dump").unlink(missing_ok=True)
-    with server:
-        server.sql("".join(select(number) + ";\n" for number in reversed(numbers)))
-        run(5)
-        _, answers = run(options.seconds)
-        before = sum(a[1] for a in answers) / max(a[2] for a in answers)
-        loaded = sorted(ms for a in answers for _, ms in a[4])
-    if cold:
-        drop_page_cache()
-    start = time.monotonic()
-    server.start()
-    started = time.monotonic()
-    begin, answers = run(options.after)
-    found = rates(answers, begin)
-    warm = next((i for i in range(len(found) - 1)
-                 if (found[i] + found[i + 1]) / 2 >= 0.9 * before), None)
-    status = dict(server.sql("SHOW GLOBAL STATUS LIKE 'Table_cache_%status'")
-                  ) if plugin else {}
-    loading = status.get("Table_cache_load_status", "")
-    until = begin + (float(loading.partition(" in ")[2].split()[0])
-                     if " in " in loading else options.after)
-    during = sorted(ms for a in answers for end, ms in a[4] if end < until)
-    server.stop()
-    report(measured="restart", variant=variant, load=plugin,
-           page_cache="cold" if cold else "warm",
-           rate_before=round(before), start_seconds=round(started - start, 1),
-           seconds_to_90=None if warm is None else (warm + 1) / 2,
-           p99_before_ms=round(percentile(loaded, 0.99), 2),
-           # Empty if the load had ended when the clients came
-           p99_during_ms=round(percentile(during, 0.99), 2) if during else 0,
-           first_seconds=[round(rate) for rate in found[:40]],
-           status=loading)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.
                                      RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("dump", "crawl", "restart", "all"))
     parser.add_argument("--stock", required=True, type=resolved,
                         help="tree of the stock server")
     parser.add_argument("--patched", required=True, type=resolved,
@@ -433,42 +259,25 @@ def main():
                         help="how many (default %(default)s)")
     parser.add_argument("--seconds", type=int, default=10,
                         help="of a measurement (default %(default)s)")
-    parser.add_argument("--after", type=int, default=40,
-                        help="seconds that are measured after a restart "
-                        "(default %(default)s)")
     parser.add_argument("--repeat", type=int, default=1,
                         help="number of rounds (default %(default)s)")
-    parser.add_argument("--threads", type=int, default=4,
-                        help="table_cache_load_threads (default %(default)s)")
-    parser.add_argument("--cache", type=int, help="table_open_cache of restart")
     parser.add_argument("--caches", type=int, default=2000,
-                        help="table_open_cache and table_definition_cache of "
-                        "dump (default %(default)s)")
+                        help="table_open_cache and table_definition_cache "
+                        "(default %(default)s)")
     parser.add_argument("--working-set", type=int, default=1000,
-                        help="number of tables that are in use in dump (default "
+                        help="number of tables that are in use (default "
                         "%(default)s)")
     parser.add_argument("--dump-options", default="",
                         help="further options of mariadb-dump")
     parser.add_argument("--think", type=float, default=0, metavar="MS",
                         help="milliseconds that a client waits between two "
-                        "statements, in dump (default %(default)s)")
+                        "statements (default %(default)s)")
     parser.add_argument("--own", action="store_true",
-                        help="dump: each client has an eighth of the working "
+                        help="each client has an eighth of the working "
                         "set for itself, so no two need a table at once")
-    parser.add_argument("--short", action="store_true",
-                        help="restart: with the page cache warm only")
     options = parser.parse_args()
-    if options.what in ("restart", "all") and not options.short and os.geteuid():
-        parser.error("only root can empty the page cache; run as root, or with "
-                     "--short")
     with only_one(options.data):
-        if options.what == "crawl":
-            crawl(options)
-            return
-        if options.what in ("dump", "all"):
-            dump(options)
-        if options.what in ("restart", "all"):
-            restart(options)
+        dump(options)
     summary()
 
 
