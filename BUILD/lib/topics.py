@@ -11,6 +11,7 @@ files of the topic:
     SPDX-License-Identifier: GPL-2.0-only
     Part: myisam-aria
     Needs: open-index other-topic
+    From: 10.11.16
     Until: 11.8.7 11.4.11
 
     MDEV-12345 What changes, in one line
@@ -34,8 +35,9 @@ Each choice has trees of its own, below out/part/LABEL.  This program writes the
 choice into the file 'selection' there; what lays the patch set over MariaDB's
 source reads it.
 
-'Until' names, of a series each, the releases that have MariaDB's own correction:
-there and in later ones, the topic is left out.
+'From' names, of a series each, the first release that has the code which the
+topic corrects, and 'Until' the first that has MariaDB's own correction.  In
+others the topic is left out.
 
 Each new file of the patch set belongs to exactly one topic.  An edit of a file
 of MariaDB's is a hunk of FILE.patch, which names its topic after the second
@@ -51,7 +53,7 @@ import sys
 import releases
 
 ALONE = 30                      # topics of lower numbers need no other one
-HEADS = ("SPDX-License-Identifier", "Part", "Needs", "Until")
+HEADS = ("SPDX-License-Identifier", "Part", "Needs", "From", "Until")
 NAME = re.compile(r"(\d\d)-([a-z][a-z0-9-]*)$")
 SELECTION = "selection"         # file name: the label, then a topic a line
 
@@ -81,11 +83,8 @@ class Topic:
         self.heads = self.take_heads(lines)
         self.part = self.heads.get("Part")
         self.needs = self.heads.get("Needs", "").split()
-        self.until = self.heads.get("Until", "").split()
-        for release in self.until:
-            if not re.fullmatch(r"\d+\.\d+\.\d+", release):
-                raise TopicError(f"BUILD/topics/{path.name}: Until names "
-                                 f"releases like 11.8.7, not {release!r}")
+        self.first, self.until = (self.releases(head)
+                                  for head in ("From", "Until"))
         if "Files:" not in lines:
             raise TopicError(f"BUILD/topics/{path.name}: has no paragraph "
                              "'Files:'")
@@ -114,10 +113,22 @@ class Topic:
             heads[head] = value
         return heads
 
+    def releases(self, head):
+        """The releases that a head names, as (series, point release)."""
+        found = self.heads.get(head, "").split()
+        for release in found:
+            if not re.fullmatch(r"\d+\.\d+\.\d+", release):
+                raise TopicError(f"BUILD/topics/{self.path.name}: {head} names "
+                                 f"releases like 11.8.7, not {release!r}")
+        return [release.rsplit(".", 1) for release in found]
+
     def is_over(self, release):
-        """Whether MariaDB has its own correction in this release."""
-        return any(releases.has(">=".join(each.rsplit(".", 1)), release)
-                   for each in self.until) if release else False
+        """Whether the topic has nothing to do in a release."""
+        return bool(release) and (
+            any(releases.has(f"{series}<{point}", release)
+                for series, point in self.first)
+            or any(releases.has(f"{series}>={point}", release)
+                   for series, point in self.until))
 
     def has(self, path):
         return any(each.match(path) for each in self.expressions)
