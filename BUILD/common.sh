@@ -2,7 +2,8 @@
 #
 # The common part of the commands in BUILD/; to be sourced.  Takes --base SERIES,
 # --source PATH and, if the command has set selects to the options that choose
-# topics (of --part --topic --without), these out of its arguments, and sets:
+# topics (of --part --topic --without), these and --what-fits out of its arguments,
+# and sets:
 #   top     the repository
 #   base    MariaDB release series: from --base, or from the environment's
 #           MARIADB_BASE, or of the source, or of the Debian release that runs
@@ -68,6 +69,7 @@ series_of_source()
 }
 
 base=${MARIADB_BASE:-} arguments=() selection=(${selects:+${SELECTION:-}})
+what_fits='' help=''
 while [ $# -gt 0 ]; do
   case " ${selects:-} " in
     *" $1 "*) need_value "$1" $#; selection+=("$1" "$2"); shift 2; continue ;;
@@ -77,6 +79,9 @@ while [ $# -gt 0 ]; do
             [ -n "$base" ] || wrong "--base needs a value" ;;
     --source) need_value "$1" $#; MARIADB_SOURCE=$2; shift
               [ -n "$MARIADB_SOURCE" ] || wrong "--source needs a value" ;;
+    --what-fits) if [ -n "${selects:-}" ]; then what_fits=yes
+                 else arguments+=("$1"); fi ;;
+    --help|-h) help=yes; arguments+=("$1") ;;
     --)     break ;;
     *)      arguments+=("$1") ;;
   esac
@@ -115,9 +120,6 @@ select_topics()
   ln -sfn "../../../$base/stock" "$trees/stock"
   python3 -B "$top/BUILD/lib/topics.py" --top "$top" "$@" --write "$trees"
 }
-select_topics "${selection[@]}"
-export SELECTION="${selection[*]}"      # for commands that this one calls
-
 check_type()
 {
   case $1 in
@@ -240,15 +242,31 @@ fetch_stock()
   unlock_trees
 }
 
-# survey_patches: unless the source is the tested one, say of each patch whether it
-# applies; fail if one does not
+# leave_out_misfits: get MariaDB's source, and select what applies to it; say what
+# does not
+leave_out_misfits()
+{
+  local name names
+  fetch_stock
+  names=$(python3 -B "$top/BUILD/lib/overlay.py" misfits --top "$top" \
+                  --stock "$trees/stock" --patched "$trees/patched") ||
+    fail "the patch set could not be compared with the source; see above"
+  for name in $names; do
+    selection+=(--unfit "$name")
+  done
+}
+
+# survey_patches [always]: unless the source is the tested one, say of each patch
+# whether it applies; fail if one does not
 survey_patches()
 {
-  [ "$(cat "$trees/stock/version")" != "$(base_value PINNED)" ] || return 0
+  [ -n "${1:-}" ] ||
+    [ "$(cat "$trees/stock/version")" != "$(base_value PINNED)" ] || return 0
   python3 -B "$top/BUILD/lib/overlay.py" survey --top "$top" \
           --stock "$trees/stock" --patched "$trees/patched" ||
     fail "the files named above do not fit this release of MariaDB; see" \
-         "docs/DEVELOPING.md, A new MariaDB release"
+         "docs/DEVELOPING.md, A new MariaDB release." \
+         "${selects:+--what-fits leaves them out, with what needs them}"
 }
 
 # make_targets_with_plugins TARGET...: like make_targets, but the patched release
@@ -303,3 +321,7 @@ make_targets()
   done
   unlock_trees
 }
+
+[ -z "$what_fits" ] || [ -n "$help" ] || leave_out_misfits
+[ -n "$help" ] || select_topics "${selection[@]}"
+export SELECTION="${selection[*]}"      # for commands that this one calls

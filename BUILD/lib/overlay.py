@@ -37,7 +37,10 @@ there.
   survey   says of each patch whether it applies to a source that was not tested:
            unchanged, moved, or not at all.  It does not guess: a hunk whose
            lines occur twice, or in another order, does not apply, nor does a
-           patch if MariaDB has changed code that the patch set replaces.
+           patch if MariaDB has changed code that the patch set replaces.  Then
+           it says which parts (topics.py) can be built.
+  misfits  prints the names of the topics that do not apply to this source, and
+           on stderr why, and which others need them.
   check    verifies the rules above, and that MariaDB has not changed code that
            a patch disables, on each series whose source is there; it is part
            of BUILD/test unit.
@@ -212,7 +215,11 @@ def disabled_code(difference, original, release, names=None):
     line, so it applies all the same when another release changes the rest.
     """
     lines = hunks.lines_of(original)
-    edits = hunks.locate(hunks.read_hunks(difference), lines, release, names)
+    # The others make no difference, and may not apply
+    marks = [hunk for hunk in hunks.read_hunks(difference)
+             if any(line[0] == "+" and hunks.conditional(line[1:])
+                    for line in hunk.lines)]
+    edits = hunks.locate(marks, lines, release, names)
     found = [" " + row.text for row, replaced
              in hunks.replaced_rows(hunks.rows_of(edits, lines))
              if replaced and row.tag == " "]
@@ -667,71 +674,120 @@ class Overlay:
 
     # ------------------------------------------------------------ surveying
 
-    def survey(self):
-        """Yield (name, state, sentence) for each patch, and for each other file
-        that does not fit: UNCHANGED, MOVED or DOES_NOT_APPLY."""
-        names = self.sources()
+    def survey_all(self):
+        """Yield (file, topic, sentence, lines) for each hunk, and for each other
+        file that does not fit: 'sentence' says why it does not apply, or is
+        None; by so many lines it has moved."""
         known = (self.top / REPLACED_SUMS).read_text().split()
-        for name, source in sorted(names.items()):
+        for name, source in sorted(self.sources().items()):
             if name.endswith(".patch"):
-                yield (name, *self.survey_patch(name, read(source)))
+                for found in self.survey_hunks(name, read(source)):
+                    yield name, *found
                 continue
             original = read(self.stock / name)
+            sentence = None
             if name in REPLACED and digest(original) not in known:
-                yield (name, DOES_NOT_APPLY, "MariaDB has changed this file, "
-                       "which the patch set replaces: make the change in ours, "
-                       f"then add the checksum to {REPLACED_SUMS}")
+                sentence = ("MariaDB has changed this file, which the patch set "
+                            "replaces: make the change in ours, then add the "
+                            f"checksum to {REPLACED_SUMS}")
             elif name not in REPLACED and original is not None:
-                yield name, DOES_NOT_APPLY, "MariaDB has a file of that name"
+                sentence = "MariaDB has a file of that name"
+            if sentence:
+                yield name, next((each.name for each in self.topics
+                                  if each.has(name)), "no topic"), sentence, 0
 
-    def survey_patch(self, name, content):
-        """(state, sentence) of one patch."""
+    def survey_hunks(self, name, content):
+        """Yield what survey_all() says of the hunks of one patch."""
         path = name[:-len(".patch")]
         original = read(self.stock / path)
-        if original is None:
-            return DOES_NOT_APPLY, f"MariaDB {self.version} has no file {path}"
         header, difference = split_patch(content.decode("latin-1"))
-        lines = hunks.lines_of(original)
-        problems, shifts = [], []
+        lines = hunks.lines_of(original or b"")
         last = {}
-        replaces = False
+        replacing = {}          # topics that replace code, as keys
         for number, hunk, named, places in hunks.found(
                 difference, lines, self.release, self.names):
-            replaces |= any(line[0] == "+" and hunks.is_replaced(line[1:])
-                            for line in hunk.lines)
+            topic = hunks.name_of(hunk.topic)
             what = f"hunk {number} ({hunk.topic or 'no topic'})"
+            if any(line[0] == "+" and hunks.is_replaced(line[1:])
+                   for line in hunk.lines):
+                replacing[topic] = None
+            if original is None:
+                yield topic, f"MariaDB {self.version} has no file {path}", 0
+                continue
             if len(places) != 1:
-                problems.append(f"{what} is found {len(places)} times")
+                yield topic, f"{what} is found {len(places)} times", 0
                 continue
             # Those of some releases are after the others
             kind = hunk.topic.partition(" ")[2]
-            if places[0] < last.get(kind, 0):
-                problems.append(f"{what} is found, but before the one that it "
-                                "was behind")
+            before = places[0] < last.get(kind, 0)
             last[kind] = places[0]
-            shifts.append(places[0] + 1 - named)
-        if problems:
-            return DOES_NOT_APPLY, "; ".join(problems)
+            yield (topic, f"{what} is found, but before the one that it was "
+                   "behind" if before else None, places[0] + 1 - named)
+        if not replacing or original is None:
+            return
         sums = disabled_sums(header)
-        if replaces:
-            try:
-                same = (disabled_code(difference, original, self.release,
-                                      self.present)
-                        == sums.get(disabled_key(sums, self.release)))
-            except hunks.HunkError:     # a hunk of a topic that is left out
-                same = False
-            if not same:
-                return (DOES_NOT_APPLY, "it is found, but MariaDB has changed "
-                        "code that the patch set replaces: make the change "
-                        "where that code is now (docs/DEVELOPING.md, A new "
-                        "MariaDB release)")
-        moved = [shift for shift in shifts if shift]
-        if not moved:
-            return UNCHANGED, ""
-        return MOVED, (f"{len(moved)} of {len(shifts)} hunks, by "
+        sentence = None
+        try:
+            if (disabled_code(difference, original, self.release, self.present)
+                    != sums.get(disabled_key(sums, self.release))):
+                sentence = ("it is found, but MariaDB has changed code that the "
+                            "patch set replaces: make the change where that "
+                            "code is now (docs/DEVELOPING.md, A new MariaDB "
+                            "release)")
+        except hunks.HunkError:
+            sentence = ("MariaDB's code that the patch set replaces here cannot "
+                        "be compared, because not all of its ends are found")
+        for topic in replacing if sentence else ():
+            yield topic, sentence, 0
+
+    def survey(self):
+        """Yield (name, state, sentence) for each patch, and for each other file
+        that does not fit: UNCHANGED, MOVED or DOES_NOT_APPLY."""
+        files = {}
+        for name, _, sentence, shift in self.survey_all():
+            files.setdefault(name, []).append((sentence, shift))
+        for name, found in files.items():
+            problems = dict.fromkeys(sentence for sentence, _ in found
+                                     if sentence)
+            moved = [shift for _, shift in found if shift]
+            if problems:
+                yield name, DOES_NOT_APPLY, "; ".join(problems)
+            elif not moved:
+                yield name, UNCHANGED, ""
+            else:
+                yield (name, MOVED, f"{len(moved)} of {len(found)} hunks, by "
                        + (f"{min(moved):+d} to {max(moved):+d} lines"
                           if min(moved) < max(moved)
                           else f"{moved[0]:+d} lines"))
+
+    def misfits(self):
+        """{topic: why it does not apply}, in order."""
+        found = {}
+        for name, topic, sentence, _ in self.survey_all():
+            if sentence:
+                found.setdefault(topic, f"{name}: {sentence}")
+        return {topic.name: found[topic.name] for topic in self.topics
+                if topic.name in found}
+
+    def survey_parts(self):
+        """Yield (part, hunks, moved hunks, hunks that do not apply, topics that
+        do not apply and that it needs) for each part."""
+        count = {}              # of a topic: hunks, moved, not applying
+        for _, topic, sentence, shift in self.survey_all():
+            mine = count.setdefault(topic, [0, 0, 0])
+            mine[0] += 1
+            mine[1] += bool(shift and not sentence)
+            mine[2] += bool(sentence)
+        bad = {topic for topic, (_, _, lost) in count.items() if lost}
+        here = [topic for topic in self.topics
+                if self.names is None or topic.name in self.names]
+        for part in topics.read_parts(self.top):
+            names = [topic.name for topic in here if topic.part == part]
+            if names:
+                yield (part, *map(sum, zip(*(count.get(name, (0, 0, 0))
+                                             for name in names))),
+                       [name for name in topics.closure(here, names)
+                        if name in bad])
 
     # ------------------------------------------------------------- checking
 
@@ -870,7 +926,8 @@ class Overlay:
 
 
 def print_survey(overlay):
-    """Print what survey() says; fail if one patch does not apply."""
+    """Print what survey() and survey_parts() say; fail if a patch does not
+    apply."""
     found = list(overlay.survey())
     count = {state: sum(each[1] == state for each in found)
              for state in (UNCHANGED, MOVED, DOES_NOT_APPLY)}
@@ -879,10 +936,47 @@ def print_survey(overlay):
     for name, state, sentence in found:
         if state != UNCHANGED:
             print(f"   {state}: {name}: {sentence}")
+    for line in table_of_parts(list(overlay.survey_parts())):
+        print(line)
     sys.stdout.flush()
     if count[DOES_NOT_APPLY]:
         raise OverlayError("the patch set does not fit this source; nothing was "
                            "patched")
+
+
+def table_of_parts(parts):
+    """Lines that say of each part what survey_parts() has found, and which of
+    them can be built."""
+    for part, total, moved, lost, _ in parts:
+        state = ("applies" if not lost else
+                 f"{lost} of {total} hunks {'does' if lost == 1 else 'do'} not "
+                 "apply")
+        if moved:
+            state += f", {moved} moved"
+        yield f"   {part:14}{state}"
+    good = [part for part, *_, missing in parts if not missing]
+    yield ("-- " + (words(good) if len(good) < len(parts) else "all parts")
+           + " can be built on this source" if good else
+           "-- no part can be built on this source as a whole")
+    for part, *_, missing in parts:
+        if missing:
+            yield f"   {part} cannot, because of " + words(missing)
+
+
+def words(names):
+    """a, b and c"""
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
+def print_misfits(overlay):
+    """Print the topics that do not apply; on stderr, what --what-fits leaves out
+    and why."""
+    found = overlay.misfits()
+    for name, reason in topics.dependents(overlay.topics, found).items():
+        print(f"-- left out: {name}, because "
+              + (f"it needs {reason}" if reason else found[name]),
+              file=sys.stderr)
+    print("\n".join(found))
 
 
 def same_file(a, b):
@@ -902,7 +996,7 @@ def main():
         description="Lay the patch set over MariaDB's source, take edits "
                     "back, or check the patch set's rules.")
     parser.add_argument("action", choices=("apply", "refresh", "except",
-                                           "check", "survey"))
+                                           "check", "survey", "misfits"))
     parser.add_argument("--releases", metavar="RANGE",
                         default=os.environ.get("EXCEPT_RELEASES"),
                         help="with except: the releases, like '10.11<16'; by "
@@ -932,6 +1026,8 @@ def main():
         overlay.make_exceptions(arguments.releases or "")
     elif arguments.action == "survey":
         print_survey(overlay)
+    elif arguments.action == "misfits":
+        print_misfits(overlay)
     else:
         problems = list(overlay.check())
         if problems:

@@ -238,10 +238,11 @@ def problems(topics, paths):
 
 # ---------------------------------------------------------------- a selection
 
-def choose(topics, parts, asked_parts=(), asked_topics=(), without=()):
+def choose(topics, parts, asked_parts=(), asked_topics=(), without=(),
+           unfit=()):
     """(Selection, sentences): what some options take, and what they do not say
     themselves.  'without' names topics or parts; a name that is both is the
-    part."""
+    part.  'unfit' names topics that do not apply to the source."""
     names = {topic.name for topic in topics}
     for option, asked, known in (
             ("--part", asked_parts, list(parts)),
@@ -259,7 +260,8 @@ def choose(topics, parts, asked_parts=(), asked_topics=(), without=()):
     lost = dependents(topics, {topic.name for topic in topics
                                if topic.part in without
                                or topic.name in without
-                               and topic.name not in parts})
+                               and topic.name not in parts
+                               or topic.name in unfit})
     for name in asked_topics:
         if name in lost:
             raise TopicError(f"--topic {name} cannot be taken, because it needs "
@@ -275,7 +277,9 @@ def choose(topics, parts, asked_parts=(), asked_topics=(), without=()):
         [part for part in parts if part in asked_parts]
         + [f"topic-{topic.name}" for topic in topics
            if topic.name in asked_topics]
-        + [f"without-{name}" for name in sorted(set(without))])
+        + [f"without-{name}" for name in sorted(set(without))]
+        + ["-".join(["unfit", *(f"{topic.number:02}" for topic in topics
+                                if topic.name in unfit)])] * bool(unfit))
     return Selection(label, list(taken)), sentences
 
 
@@ -297,12 +301,13 @@ def main():
     parser.add_argument("--part", action="append", default=[])
     parser.add_argument("--topic", action="append", default=[])
     parser.add_argument("--without", action="append", default=[])
+    parser.add_argument("--unfit", action="append", default=[])
     parser.add_argument("--write", type=pathlib.Path)
     arguments = parser.parse_args()
     all_topics = read_topics(arguments.top)
     selection, sentences = choose(
         all_topics, read_parts(arguments.top), arguments.part,
-        arguments.topic, arguments.without)
+        arguments.topic, arguments.without, arguments.unfit)
     if not arguments.write:
         print(selection.label)
         return
