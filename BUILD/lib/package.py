@@ -61,6 +61,10 @@ def run(command, where=None, log=None, **environment):
     return done.stdout
 
 
+# Epoch, upstream version and revision.  Debian repacks some releases: 11.8.9+ds
+VERSION = re.compile(r"(?:(\d+):)?(\d+\.\d+\.\d+(?:\+\w+)?)-(\S+)")
+
+
 def base_values(top, base):
     """{name: value} of the lines set(BASE_name value) of a release series."""
     text = (top / "cmake" / f"base-{base}.cmake").read_text()
@@ -100,8 +104,7 @@ class Package:
         self.debug_symbols = arguments.debug_symbols
         self.debian_version = (self.trees / "stock" / "version").read_text(
             ).strip()
-        match = re.fullmatch(r"(?:(\d+):)?(\d+\.\d+\.\d+)-(\S+)",
-                             self.debian_version)
+        match = VERSION.fullmatch(self.debian_version)
         if not match:
             raise PackageError(
                 f"the source is MariaDB {self.debian_version}, not a version "

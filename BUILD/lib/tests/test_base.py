@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Tests of how the commands in BUILD/ choose the release series."""
 
+import argparse
 import fnmatch
 import pathlib
 import re
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 TOP = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(TOP / "BUILD/lib"))
@@ -88,6 +90,27 @@ class BaseTest(unittest.TestCase):
             for name in ("DEBIAN", "SUITE", "SUFFIX"):
                 self.assertTrue(values[name])
             self.assertTrue(values["SUFFIX"].startswith("-"))
+
+    def test_package_is_of_debian_s_version(self):
+        for base, version, upstream, made in (
+                ("11.8", "1:11.8.9+ds-0+deb13u1", "11.8.9+ds",
+                 "1:11.8.9+ds-0+deb13u1+tc2026.11"),
+                ("10.11", "1:10.11.18-0+deb12u1", "10.11.18",
+                 "1:10.11.18-0+deb12u1+tc2026.11")):
+            with (tempfile.TemporaryDirectory() as work, mock.patch.object(
+                    package.fetch_source, "machine_release", lambda: None)):
+                trees = pathlib.Path(work)
+                (trees / "stock").mkdir()
+                arguments = argparse.Namespace(
+                    top=TOP, trees=trees, base=base, output=trees,
+                    debug_symbols=False, release="2026.11")
+                (trees / "stock/version").write_text(version + "\n")
+                found = package.Package(arguments)
+                self.assertEqual((found.upstream, found.version),
+                                 (upstream, made))
+                (trees / "stock/version").write_text("11.8.9\n")
+                with self.assertRaises(package.PackageError):
+                    package.Package(arguments)
 
     def test_package_names_each_file_of_the_patch_set(self):
         for base, here, elsewhere in (
