@@ -611,7 +611,8 @@ class FakePages(pages.Pages):
         def ask(program, server, file, rate=None, **more):
             self.said.append((server.variant, rate))
             return {"pages": 100, "pages_a_second": rate or 1000.0, "p50": 10.0,
-                    "p99": 20.0, "max": 30.0, "own_cpu_seconds": 0.01,
+                    "p99": 20.0, "max": 30.0, "seconds": 2.0,
+                    "own_cpu_seconds": 0.01,
                     "server_cpu_seconds": 0.1, "seconds_without_cpu": 0.0}
 
         said = self.said
@@ -682,13 +683,16 @@ class PagesTest(unittest.TestCase):
             ("stock", "USE site1; DELETE 1;\nUSE site2; DELETE 1;\n")])
 
     def test_what_the_generator_took_is_said(self):
-        cells = [{"details": {"stock": [{"generator_cpu": 0.1}],
-                              "patched": [{"generator_cpu": share}]}}
+        def took(share):
+            return [{"generator_cpu": share, "generator_waited": share / 10}]
+
+        cells = [{"details": {"stock": took(0.1), "patched": took(share)}}
                  for share in (0.2, 0.15)]
         said, = pages.of_generator(cells)
         self.assertIn("12 % of the server's CPU time, 20 % at most", said)
+        self.assertIn("in 1 % of the time, 2 % at most", said)
         self.assertNotIn("more than", said)
-        cells[0]["details"]["patched"][0]["generator_cpu"] = 0.3
+        cells[0]["details"]["patched"] = took(0.3)
         self.assertIn("more than 25 %", pages.of_generator(cells)[0])
         self.assertEqual(pages.of_generator([{"label": "of old data"}]), [])
 

@@ -8,6 +8,7 @@ import subprocess
 
 from .preload import compile_file
 from .servers import BenchError
+from .usage import ahead_of_others
 
 SLOW = 3                        # exit status: it took too much of the CPU time
 MOST_CPU = 0.25                 # of the server's CPU time
@@ -40,7 +41,12 @@ def write_pages(file, pages):
 def ask(program, server, pages, **options):
     """Let visitors ask a server, and wait for the end; return what the generator
     says of them. pages: a file. options: the generator's; those that are None or
-    False are left out."""
+    False are left out.
+
+    One thread serves all visitors. So it comes first, if this user may do that:
+    else it would have to wait for its turn among the server's threads that are
+    ready to run, and fewer pages would be in the server at once than visitors ask
+    for."""
     words = ["setpriv", "--pdeathsig=KILL", str(program),
              f"--socket={server.socket}", f"--pages={pages}",
              f"--server-pid={server.process.pid}", f"--most-cpu={MOST_CPU}"]
@@ -48,8 +54,9 @@ def ask(program, server, pages, **options):
         if value is not None and value is not False:
             name = name.replace("_", "-")
             words.append(f"--{name}" if value is True else f"--{name}={value}")
-    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          text=True, check=False)
+    with ahead_of_others():
+        done = subprocess.run(words, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode not in (0, SLOW):
         raise BenchError(f"the visitors failed: {done.stderr.strip()[-2000:]}")
     return json.loads(done.stdout)
@@ -59,6 +66,11 @@ def read_visits(file):
     """Of each page, when it arrived, in seconds, and how many ms it took."""
     return [tuple(map(float, line.split("\t")[:2]))
             for line in file.read_text().splitlines()]
+
+
+def waited_for_cpu(said):
+    """In which part of the time the generator was ready to run and did not."""
+    return said["seconds_without_cpu"] / max(said["seconds"], 1e-9)
 
 
 def share_of_cpu(said):

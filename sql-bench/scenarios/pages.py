@@ -345,7 +345,7 @@ def cpu_of(said):
     """The server's CPU time a page in ms, and what the raw data keeps with it"""
     return {"value": 1000 * said["server_cpu_seconds"] / said["pages"],
             "generator_cpu": round(visitors.share_of_cpu(said), 4),
-            "generator_waited": said["seconds_without_cpu"]}
+            "generator_waited": round(visitors.waited_for_cpu(said), 4)}
 
 
 def waits(said):
@@ -355,17 +355,23 @@ def waits(said):
 
 
 def of_generator(cells):
-    """Remarks on the part of the CPU time that the generator took."""
-    shares = [one["generator_cpu"] for cell in cells
-              for details in cell.get("details", {}).values()
-              for one in details if "generator_cpu" in one]
-    if not shares:
+    """Remarks on the part of the CPU time that the generator took, and on how long
+    it waited for a CPU itself."""
+    found = [one for cell in cells
+             for details in cell.get("details", {}).values()
+             for one in details if "generator_cpu" in one]
+    if not found:
         return []
+    shares, waits_of = ([one[name] for one in found]
+                        for name in ("generator_cpu", "generator_waited"))
     most = max(shares)
     return [f"the visitors' program took {100 * median(shares):.0f} % of the "
             f"server's CPU time, {100 * most:.0f} % at most"
             + (f": more than {100 * visitors.MOST_CPU:.0f} %, so these rates "
-               "are of both" if most > visitors.MOST_CPU else "")]
+               "are of both" if most > visitors.MOST_CPU else "")
+            + f"; it waited for a CPU in {100 * median(waits_of):.0f} % of the "
+              f"time, {100 * max(waits_of):.0f} % at most, and pages take "
+              "longer by that"]
 
 
 def of_rate(begin, values):
