@@ -14,12 +14,16 @@ SLOW = 3                        # exit status: it took too much of the CPU time
 MOST_CPU = 0.25                 # of the server's CPU time
 
 
-@functools.cache
-def compile_visitors(directory):
-    """Compile the generator to a directory; return its path."""
+def require():
     if not shutil.which("mariadb_config"):
         raise BenchError("MariaDB's client library is missing; apt-get install "
                          "libmariadb-dev")
+
+
+@functools.cache
+def compile_visitors(directory):
+    """Compile the generator to a directory; return its path."""
+    require()
     flags = subprocess.run(["mariadb_config", "--cflags", "--libs"], text=True,
                            stdout=subprocess.PIPE, check=True).stdout.split()
     return compile_file("visitors", directory / "visitors", "-Wall", *flags,

@@ -18,7 +18,9 @@ A scenario is a class with
                         its parts(options), behind
                         prepare_program(trees, options, progress), and the
                         rest is not used; what it measures besides under
-                        another name is shown in a column of its own
+                        another name is shown in a column of its own. order is
+                        the one of turns; a value may be a dictionary, as that
+                        of measure()
   together              so many cells in turn are measured as one
   disk(options)         bytes that its tables take
   add_arguments(parser) its own options

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A farm of sites like those that WordPress makes, page by page."""
 
+from benchlib import visitors
 from benchlib.scenario import positive
 
 from .pages import CLIENTS, GENERATOR, TABLES, Pages, account, settings_of
@@ -183,6 +184,7 @@ class Farm(Pages):
 
     @classmethod
     def check(cls, options):
+        visitors.require()
         cls.need_descriptors_for("--farm-caches", options)
 
     @classmethod

@@ -85,6 +85,7 @@ class WarmRestart(Scenario):
 
     @classmethod
     def check(cls, options):
+        visitors.require()
         need_descriptors(cls.tables(options))
 
     @classmethod

@@ -5,7 +5,7 @@ import json
 import pathlib
 import shutil
 
-from benchlib import wordpress
+from benchlib import visitors, wordpress
 from benchlib.scenario import integers, positive
 from benchlib.servers import BenchError
 
@@ -103,6 +103,7 @@ class Wordpress(Pages):
 
     @classmethod
     def check(cls, options):
+        visitors.require()
         wordpress.check()
         given = cls.given(options)
         if given and not (given / "wp-load.php").exists():
