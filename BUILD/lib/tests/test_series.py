@@ -42,6 +42,7 @@ OWNERS = (
     (r"mysql-test/suite/table_cache/[rt]/aria_checkpoint_without_memory",
      {"aria-checkpoint-no-memory"}),
     (r"mysql-test/suite/table_cache/([rt]|include)/catalog_", {"catalog"}),
+    (r"mysql-test/suite/table_cache/[rt]/acl_cache_", {"acl-cache-key"}),
     (r"mysql-test/suite/table_cache/[rt]/innodb_index_stub_",
      {"innodb-index-stubs"}),
     (r"mysql-test/suite/table_cache/[rt]/innodb_orphan_",
@@ -106,7 +107,7 @@ EDITORS = {
                                            "innodb-load-pool",
                                            "innodb-orphan-file"},
     "sql/sql_base.cc": {"table-cache", "memory-back"},
-    "sql/sql_acl.cc": {"catalog"},
+    "sql/sql_acl.cc": {"catalog", "acl-cache-key"},
     "sql/sql_admin.cc": {"repair-use-frm-share"},
     "sql/xa.cc": {"query-cache-xa"},
     "storage/innobase/row/row0merge.cc": {"innodb-index-stubs"},
@@ -123,7 +124,7 @@ ALONE = ("innodb-latch-wakeups", "s3-alter", "aria-checkpoint-no-memory",
          "innodb-index-stubs", "innodb-first-touch-descriptor",
          "repair-use-frm-share", "innodb-orphan-file", "innodb-key-rotation",
          "innodb-failed-create", "innodb-evicted-definition",
-         "aria-rtree-next", "innodb-evicted-changes")
+         "aria-rtree-next", "innodb-evicted-changes", "acl-cache-key")
 
 
 def all_sources():
