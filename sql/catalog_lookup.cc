@@ -280,9 +280,15 @@ bool Named_tables::find(const LEX_CSTRING &db, Dynamic_array<LEX_CSTRING*> *tabl
     *result= 1;
     return true;
   }
-  /* After #mysql50# a name may contain anything, so let the server check it */
+  /*
+    Some directories have names that no database can have, and then the server shows no
+    tables: let it check the names that are too long, or end with a space. After
+    #mysql50# a name may contain anything.
+  */
   if (m_state != ONLY_NAMES || &db == &INFORMATION_SCHEMA_NAME || is_perfschema_db(&db) ||
-      is_prefix(db.str, MYSQL50_TABLE_NAME_PREFIX))
+      is_prefix(db.str, MYSQL50_TABLE_NAME_PREFIX) ||
+      my_isspace(system_charset_info, db.str[db.length - 1]) ||
+      system_charset_info->numchars(db.str, db.str + db.length) > NAME_CHAR_LEN)
     return false;
   build_table_filename(path, sizeof(path) - 1, db.str, "", "", 0);
   const size_t before= tables->elements();

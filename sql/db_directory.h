@@ -19,13 +19,15 @@
   Both ways find a superset of the names that the statement shows. The statement still
   checks privileges, and evaluates WHERE, for each.
 
-  The names are those of find_files() in sql_show.cc, with two exceptions, both about
+  The names are those of find_files() in sql_show.cc, with three exceptions, all about
   directories that no statement can use as a database:
 
   - find_files() leaves out a directory that its owner may not read. Here the
     statement leaves it out only if it calls stat() for it.
   - Looking a name up does not find a directory with a name that MariaDB would encode in
     another way, such as "aux" (aux@@@), or "@0041" (A).
+  - MariaDB lets each account see the tables in a directory INFORMATION_SCHEMA, in capitals.
+    Here the account needs a right on a database of that name.
 */
 
 #include "sql_array.h"
