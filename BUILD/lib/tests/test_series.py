@@ -60,6 +60,7 @@ OWNERS = (
      {"innodb-first-touch-descriptor"}),
     (r"mysql-test/suite/table_cache/[rt]/aria_drop_", {"aria-drop-syncs"}),
     (r"mysql-test/suite/table_cache/[rt]/aria_rtree_", {"aria-rtree-next"}),
+    (r"mysql-test/suite/table_cache/[rt]/aria_half_", {"aria-half-rename"}),
     (r"mysql-test/suite/table_cache/[rt]/aria_|sync_on_close",
      {"aria-sync-on-close", "aria-cheaper-misses"}),
     (r"mysql-test/suite/table_cache/[rt]/link_swapped_",
@@ -110,6 +111,7 @@ EDITORS = {
     "sql/sql_acl.cc": {"catalog", "acl-cache-key"},
     "sql/sql_admin.cc": {"repair-use-frm-share"},
     "sql/xa.cc": {"query-cache-xa"},
+    "storage/maria/ma_rename.c": {"aria-half-rename"},
     "storage/innobase/row/row0merge.cc": {"innodb-index-stubs"},
     "storage/innobase/fil/fil0crypt.cc": {"innodb-key-rotation"},
     "storage/innobase/buf/buf0dump.cc": {"innodb-load-pool"},
@@ -124,7 +126,8 @@ ALONE = ("innodb-latch-wakeups", "s3-alter", "aria-checkpoint-no-memory",
          "innodb-index-stubs", "innodb-first-touch-descriptor",
          "repair-use-frm-share", "innodb-orphan-file", "innodb-key-rotation",
          "innodb-failed-create", "innodb-evicted-definition",
-         "aria-rtree-next", "innodb-evicted-changes", "acl-cache-key")
+         "aria-rtree-next", "innodb-evicted-changes", "acl-cache-key",
+         "aria-half-rename")
 
 
 def all_sources():
