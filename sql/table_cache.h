@@ -52,6 +52,7 @@ struct TDC_element
     other statement that uses it clears this, with or without a lock.
   */
   Atomic_relaxed<bool> only_scanned;
+#define TDC_KNOWS_SCANS         /* MariaDB's TDC_element does not: ha_note_use.h */
   /** NULL: being opened, or gone. Written under LOCK_table_share. */
   TABLE_SHARE *share;
   /**

@@ -61,7 +61,6 @@
 #include "table_cache_parts.h"
 #include "unireg.h"
 #include "default_rows.h"
-#include <my_open_index.h>
 
 
 /** @@table_definition_cache: how many shares may be cached. */
@@ -1094,25 +1093,10 @@ int tdc_iterate(THD *thd, my_hash_walk_action action, void *argument,
 
 /* ------------------------------------------------------- start and end */
 
-/** Show that this thread waits for a file, if the thread has a THD. */
-
-static void enter_stage(const PSI_stage_info *stage, PSI_stage_info *old_stage)
-{
-  if (current_thd)
-    set_thd_stage_info(NULL, stage, old_stage, __func__, __FILE__, __LINE__);
-}
-
-
-
 bool tdc_init()
 {
   DBUG_ENTER("tdc_init");
-  open_index_enter_stage= enter_stage;
 #ifdef HAVE_PSI_INTERFACE
-#ifdef HAVE_PSI_STAGE_INTERFACE
-  PSI_stage_info *stage= &stage_waiting_for_table_file;
-  mysql_stage_register("mysys", &stage, 1);
-#endif
   mysql_mutex_register("sql", tdc_mutexes, array_elements(tdc_mutexes));
   mysql_cond_register("sql", tdc_conds, array_elements(tdc_conds));
 #endif

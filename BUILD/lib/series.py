@@ -21,6 +21,7 @@ Exit status: 0 done, 1 failed, 2 wrong usage.
 """
 
 import argparse
+import copy
 import os
 import pathlib
 import re
@@ -105,6 +106,16 @@ class Maker:
             self.edited[path] = (lines, edits)
         if problems:
             raise SeriesError("\n".join(problems))
+
+    def of(self, names):
+        """The same for some of the topics."""
+        other = copy.copy(self)
+        other.topics = [topic for topic in self.topics if topic.name in names]
+        other.edited = {path: (lines, mine)
+                        for path, (lines, edits) in self.edited.items()
+                        for mine in [[edit for edit in edits if hunks.name_of(
+                            edit.topic) in names]] if mine}
+        return other
 
     def original(self, path):
         return overlay.read(self.stock / "source" / path)

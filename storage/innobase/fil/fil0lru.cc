@@ -117,7 +117,7 @@ and of the error log.  added_to_batch() takes buf_dblwr.mutex and holds no other
 #ifdef MYSQL_DYNAMIC_PLUGIN
 # define tc_size 400
 #else
-# include "table_cache.h"
+extern ulong tc_size;           /* table_open_cache */
 #endif
 #include <chrono>
 #include <thread>

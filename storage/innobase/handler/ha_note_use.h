@@ -26,8 +26,13 @@ static inline void innobase_note_use(const TABLE_SHARE &share,
                                      const dict_table_t *table)
 {
   /* A share outside of the table definition cache belongs to a temporary table, or
-  to one that ALTER TABLE makes. */
-  if (table && !table->used && (!share.tdc || !share.tdc->only_scanned))
+  to one that ALTER TABLE makes. Without the topic table-cache, each use counts. */
+#ifdef TDC_KNOWS_SCANS
+  const bool scanned= share.tdc && share.tdc->only_scanned;
+#else
+  const bool scanned= false;
+#endif
+  if (table && !table->used && !scanned)
     table->used= true;
 }
 
