@@ -52,7 +52,7 @@ PATCHED_OPTIONS = {
                            "--table-cache-dump-interval=1"),
 }
 PROGRAMS = ("deploy", "replication", "galera", "series", "alone", "tarball",
-            "upgrade")
+            "upgrade", "parts")
 OPEN_FILES = 16384              # for each server that mtr starts
 MEMORY = 2 << 30                # bytes of a RAM disk that mtr's servers may need
 # main.func 'innodb'   w2 [ pass ]    123
@@ -426,7 +426,7 @@ class Runner:
                    "--datadir", f"{work}/data"]
             if self.variant == "stock":
                 run.append("--stock")
-            else:
+            elif not self.selected or "warm-restart" in self.selected:
                 options = (*options, *PATCHED_OPTIONS.get(program, ()))
             command = [sys.executable,
                        str(self.top / "sql-bench/stress" / f"{program}.py"),
@@ -484,7 +484,7 @@ class Runner:
     def program(self, what, build_type):
         """A test that is a program of its own: BUILD/lib/WHAT_test.py.  It prints
         'PASS name' or 'FAIL name: why' for each thing that it checks."""
-        of_series = what in ("series", "alone")
+        of_series = what in ("series", "alone", "parts")
         results = Results(f"{what} ({build_type})" if of_series else what)
         header(what)
 

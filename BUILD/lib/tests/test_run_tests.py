@@ -60,6 +60,7 @@ class RaceTest(unittest.TestCase):
     def test_the_patch_sets_sources_are_known(self):
         runner = run_tests.Runner.__new__(run_tests.Runner)
         runner.top, runner.trees = TOP, TOP / "out" / "11.8"
+        runner.selected = None
         own = runner.own_files()
         self.assertIn("/sql/table_cache.cc", own)
         self.assertIn("/mysys/my_open_index.c", own)
