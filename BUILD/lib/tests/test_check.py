@@ -183,6 +183,47 @@ class VerdictTest(CheckTest):
         self.tables(".frm", ".MYI")
         self.assertIn("started 5 minutes ago", self.verdict(Uptime="300"))
 
+    def test_release_that_is_too_old(self):
+        self.tables(".frm", ".MYI")
+        for version, newer in (("10.11.11-MariaDB-0+deb12u1", "10.11.18"),
+                               ("11.8.3-MariaDB-0+deb13u1", "11.8.6")):
+            said = self.verdict(variables={"version": version},
+                                Opened_tables="900000")
+            self.assertIn(f"Update to MariaDB {newer} first", said)
+            self.assertNotIn("BUILD/package", said)
+
+    def test_release_that_was_not_tested(self):
+        self.tables(".frm", ".MYI")
+        for version, tested in (("10.11.14-MariaDB-0+deb12u2", "10.11.18"),
+                                ("11.8.9-MariaDB-0+deb13u1", "11.8.6")):
+            said = self.verdict(variables={"version": version},
+                                Opened_tables="900000")
+            self.assertIn(f"was tested on {tested}. What fits", said)
+            self.assertIn("BUILD/series --check", said)
+            self.assertIn("BUILD/package --tarball", said)
+
+    def test_releases_are_those_of_the_build(self):
+        text = (self.work / "check").read_text()
+        for series in ("10.11", "11.8"):
+            base = (TOP / f"cmake/base-{series}.cmake").read_text()
+            points = [int(point) for point in re.findall(
+                rf"BASE_(?:PINNED|ALSO) 1:{re.escape(series)}\.(\d+)", base)]
+            name = series.replace(".", "_")
+            for setting, point in (("OLDEST", min(points)),
+                                   ("TESTED", max(points))):
+                self.assertRegex(text, rf"\b{setting}_{name}={point}\b")
+
+    def test_no_list_is_busy_for_longer_than_the_time(self):
+        self.tables(".frm", ".MYI")
+        said = self.verdict(Opened_tables="1900000")
+        self.assertIn("For about 100 % of the time one connection", said)
+
+    def test_memory_of_the_advice(self):
+        self.tables(".frm", ".MYI")
+        said = self.verdict(Opened_tables="900000")
+        self.assertRegex(said, r"With all 1,000 tables open they take up to about "
+                               r"\d+ MiB of the")
+
     def test_no_series_of_ours(self):
         for version, said in (
                 ("10.6.22-MariaDB-ubu2204", "and this is 10.6"),
