@@ -137,9 +137,12 @@ fil_system.mutex and log_sys.latch, not both at once.
 #if MYSQL_VERSION_ID < 110800
 # include "ibuf0ibuf.h"
 # define MTR_WITHOUT_TRX
-# define LOG_LATCH_CALL
 #else
 # define MTR_WITHOUT_TRX {nullptr}
+#endif
+#if MYSQL_VERSION_ID >= 101116 && MYSQL_VERSION_ID < 110800
+# define LOG_LATCH_CALL
+#else
 # define LOG_LATCH_CALL SRW_LOCK_CALL
 #endif
 #include <algorithm>
