@@ -134,7 +134,7 @@ extern ulong tc_size;
 extern uint32 tc_instances;
 
 bool tdc_init();
-void tdc_start_shutdown();
+void tdc_start_shutdown(bool use_dummy_thd= false);
 void tdc_deinit();
 ulong tdc_records();
 void tdc_purge(bool all);

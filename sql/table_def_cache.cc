@@ -1121,18 +1121,33 @@ bool tdc_init()
 
   Plugins may still open tables while the server ends them. The server closes
   these tables at once, so that they hold no reference to an engine for long.
+
+  @param use_dummy_thd  11.8.9 and later: what closes a table may need a THD, and
+                        this thread has none
 */
 
-void tdc_start_shutdown()
+void tdc_start_shutdown(bool use_dummy_thd)
 {
+  THD *dummy= NULL;
   DBUG_ENTER("tdc_start_shutdown");
   if (tdc_inited)
   {
+    if (use_dummy_thd && !current_thd)
+    {
+      dummy= new THD(0);
+      dummy->thread_stack= (char*) &dummy;
+      dummy->store_globals();
+    }
     tc_size= 0;
     tdc_size= 0;
     purge_tables();
     /* From now on, a thread that releases a TABLE closes it. */
     tc_trim();
+    if (dummy)
+    {
+      dummy->reset_globals();
+      delete dummy;
+    }
   }
   DBUG_VOID_RETURN;
 }
