@@ -61,6 +61,8 @@ OWNERS = (
     (r"mysql-test/suite/table_cache/[rt]/aria_drop_", {"aria-drop-syncs"}),
     (r"mysql-test/suite/table_cache/[rt]/aria_rtree_", {"aria-rtree-next"}),
     (r"mysql-test/suite/table_cache/[rt]/aria_half_", {"aria-half-rename"}),
+    (r"mysql-test/suite/table_cache/[rt]/innodb_rename_",
+     {"innodb-rename-recovery"}),
     (r"mysql-test/suite/table_cache/[rt]/revert_", {"ddl-log-revert"}),
     (r"mysql-test/suite/table_cache/[rt]/aria_|sync_on_close",
      {"aria-sync-on-close", "aria-cheaper-misses"}),
@@ -128,7 +130,7 @@ ALONE = ("innodb-latch-wakeups", "s3-alter", "aria-checkpoint-no-memory",
          "repair-use-frm-share", "innodb-orphan-file", "innodb-key-rotation",
          "innodb-failed-create", "innodb-evicted-definition",
          "aria-rtree-next", "innodb-evicted-changes", "acl-cache-key",
-         "aria-half-rename", "ddl-log-revert")
+         "aria-half-rename", "ddl-log-revert", "innodb-rename-recovery")
 
 
 def all_sources():
