@@ -31,9 +31,24 @@
   The statement stops logging ahead at the first table for which one of them
   does not hold, so the entries have the order of the statement.
 
-  CREATE TABLE does not lock the table to which its FOREIGN KEY refers. So another
-  connection may create such a key before the statement comes to a table that it has logged
-  ahead. Therefore recovery asks again: see must_stay().
+  The tables of DROP DATABASE come in an order in which condition 2 holds for nearly all
+  of them: see children_first().
+
+  FOREIGN KEYs in recovery
+  ========================
+  When a statement logs a table, it has not checked yet whether a FOREIGN KEY refers to the
+  table; nor does CREATE TABLE lock the table to which its key refers. So recovery may find
+  an entry of a table that the statement would have refused to drop, or has just refused.
+  MariaDB drops the table, and the FOREIGN KEY stays without its parent. Here recovery asks
+  InnoDB, and leaves the table: see must_stay(). If the statement runs with
+  foreign_key_checks=0, its first entry has a flag, and recovery drops the table. The event
+  that recovery writes to the binary log then has foreign_key_checks=0, too: a replica
+  would refuse it otherwise.
+
+  MariaDB drops the tables of a database in the order of the directory: a parent may be
+  gone and its child still exist. If the server is killed then, the child stays, and the
+  binary log has a DROP TABLE of the parent only, which a replica refuses. So
+  children_first() sorts them. Only if FOREIGN KEYs form a cycle, this still happens.
 */
 
 #include "mariadb.h"
@@ -43,20 +58,22 @@
 #include "sql_plugin.h"
 #include "sql_table.h"
 #include "datadict.h"
+#include <unordered_map>
 #ifdef WITH_WSREP
 #include "wsrep_mysqld.h"
 #endif
 
 thread_local bool Ddl_log_drops::syncs_later;
-thread_local uint16 Ddl_log_drops::flags;
 thread_local handlerton *Ddl_log_drops::engine;
 bool (*Ddl_log_drops::is_referenced)(const char *path, bool look_it_up);
+void (*Ddl_log_drops::find_children)(const char *path,
+                                     std::vector<std::string> *names);
 
 /*
-  Flag of an entry for a table of InnoDB that the statement has logged ahead.
+  Flag of the first entry of a statement that runs with foreign_key_checks=0.
   ddl_log.h has the flags of other actions.
 */
-static constexpr uint16 LOGGED_AHEAD= 1 << 15;
+static constexpr uint16 NO_FOREIGN_KEY_CHECKS= 1 << 15;
 
 Ddl_log_drops::Ddl_log_drops(THD *thd, TABLE_LIST *tables, bool drop_sequence):
   thd(thd)
@@ -118,29 +135,120 @@ bool Ddl_log_drops::log_ahead(DDL_LOG_STATE *state, TABLE_LIST *table,
   default:
     return false;
   }
-  flags= hton->db_type == DB_TYPE_INNODB ? LOGGED_AHEAD : 0;
   const bool error= ddl_log_drop_table(state, hton, &cpath, &table->db,
                                        &table->table_name);
-  flags= 0;
   *logged= !error;
   return error;
 }
 
 
-bool Ddl_log_drops::must_stay(const DDL_LOG_ENTRY *entry)
+uint16 Ddl_log_drops::flags(const THD *thd)
 {
-  /*
-    Let is_referenced() look whether the table still exists: with
-    foreign_key_checks=0 the statement may have dropped it although a key refers
-    to it.
-  */
-  if (!(entry->flags & LOGGED_AHEAD) || !is_referenced ||
-      !is_referenced(entry->tmp_name.str, true))
+  return thd->variables.option_bits & OPTION_NO_FOREIGN_KEY_CHECKS ?
+    NO_FOREIGN_KEY_CHECKS : 0;
+}
+
+
+void Ddl_log_drops::recover_flags(THD *thd, const DDL_LOG_ENTRY *entry)
+{
+  if (entry->flags & NO_FOREIGN_KEY_CHECKS)
+    thd->variables.option_bits|= OPTION_NO_FOREIGN_KEY_CHECKS;
+  else
+    thd->variables.option_bits&= ~OPTION_NO_FOREIGN_KEY_CHECKS;
+}
+
+
+bool Ddl_log_drops::must_stay(THD *thd, const DDL_LOG_ENTRY *entry)
+{
+  /* Let is_referenced() look whether the statement has dropped the table in InnoDB */
+  if (thd->variables.option_bits & OPTION_NO_FOREIGN_KEY_CHECKS ||
+      !is_referenced || !is_referenced(entry->tmp_name.str, true))
     return false;
   /* If the .frm file is gone, the statement came to the table and dropped it */
   char frm[FN_REFLEN + 1];
   strxnmov(frm, sizeof(frm) - 1, entry->tmp_name.str, reg_ext, NullS);
   return !access(frm, F_OK);
+}
+
+
+namespace
+{
+
+struct Drop_node
+{
+  TABLE_LIST *table;
+  std::vector<std::string> children;
+  bool reached;
+};
+
+/** The path of a table of DROP DATABASE, without extension */
+void drop_path(const TABLE_LIST *table, char *path, size_t size)
+{
+  const LEX_CSTRING &alias=
+    lower_case_table_names == 2 ? table->alias : table->table_name;
+  build_table_filename(path, size, table->db.str, alias.str, "", 0);
+}
+
+} // namespace
+
+
+TABLE_LIST *Ddl_log_drops::children_first(TABLE_LIST *tables)
+{
+  char path[FN_REFLEN + 1];
+  if (!find_children)
+    return tables;
+
+  std::vector<Drop_node> nodes;
+  bool parents= false;
+  for (TABLE_LIST *table= tables; table; table= table->next_local)
+  {
+    nodes.push_back({table, {}, false});
+    drop_path(table, path, sizeof(path) - 1);
+    find_children(path, &nodes.back().children);
+    parents|= !nodes.back().children.empty();
+  }
+  if (!parents)
+    return tables;
+
+  std::unordered_map<std::string, Drop_node*> names;
+  for (Drop_node &node : nodes)
+  {
+    drop_path(node.table, path, sizeof(path) - 1);
+    const char *name= path + strlen(path);
+    for (uint slashes= 0; name > path; name--)
+      if (name[-1] == FN_LIBCHAR && ++slashes == 2)
+        break;
+    names[name]= &node;
+  }
+
+  TABLE_LIST *first= NULL, **last= &first;
+  std::vector<Drop_node*> stack;
+  for (Drop_node &root : nodes)
+  {
+    if (root.reached)
+      continue;
+    root.reached= true;
+    stack.push_back(&root);
+    while (!stack.empty())
+    {
+      Drop_node *const node= stack.back();
+      if (node->children.empty())
+      {
+        stack.pop_back();
+        *last= node->table;
+        last= &node->table->next_local;
+        continue;
+      }
+      const auto child= names.find(node->children.back());
+      node->children.pop_back();
+      if (child == names.end() || child->second->reached)
+        continue;
+      child->second->reached= true;
+      stack.push_back(child->second);
+    }
+  }
+  *last= NULL;
+  return first;
 }
 
 

@@ -10,6 +10,8 @@
 */
 
 #include "ddl_log.h"
+#include <string>
+#include <vector>
 
 struct TABLE_LIST;
 
@@ -33,16 +35,27 @@ public:
   /** Whether this thread syncs later what it writes */
   static thread_local bool syncs_later;
 
-  /** The flags of the entries that this thread writes */
-  static thread_local uint16 flags;
-
   /**
     Recovery asks this before it drops a table.
 
-    @return whether the table must stay: a FOREIGN KEY refers to it, which another
-            connection has created after the statement logged the table ahead
+    @return whether the table must stay: a FOREIGN KEY refers to it, so the statement
+            would have refused to drop it
   */
-  static bool must_stay(const DDL_LOG_ENTRY *entry);
+  static bool must_stay(THD *thd, const DDL_LOG_ENTRY *entry);
+
+  /** @return the flags of the first entry of a statement that drops tables */
+  static uint16 flags(const THD *thd);
+  /** In recovery: use the foreign_key_checks of the statement with this first entry. */
+  static void recover_flags(THD *thd, const DDL_LOG_ENTRY *entry);
+
+  /**
+    Put the tables of a database in an order in which each table comes after those that
+    have a FOREIGN KEY that refers to it.
+
+    @param tables  list by next_local
+    @return the list in that order; if such keys form a cycle, one of them is ignored
+  */
+  static TABLE_LIST *children_first(TABLE_LIST *tables);
 
   /** The engine of the last table that this thread has logged for a DROP */
   static thread_local handlerton *engine;
@@ -54,6 +67,11 @@ public:
     even if a key names the table.
   */
   static bool (*is_referenced)(const char *path, bool look_it_up);
+  /**
+    Ask InnoDB which other tables have a FOREIGN KEY that refers to one of its tables. This
+    adds their names: database/table, in the form that file names have.
+  */
+  static void (*find_children)(const char *path, std::vector<std::string> *names);
 
 private:
   bool log_ahead(DDL_LOG_STATE *state, TABLE_LIST *table, bool *logged);

@@ -14,12 +14,20 @@
 /**
   Note that a table, or its triggers, were dropped, if recovery needs to know.
 
-  @param error  whether that failed
+  @param error    whether that failed
+  @param dropped  whether the table was dropped
 */
 
 static inline void ddl_log_update_drop_phase(THD *thd, DDL_LOG_STATE *state,
-                                             uchar phase, int error)
+                                             uchar phase, int error,
+                                             bool dropped)
 {
+  if (error && !dropped && !non_existing_table_error(error))
+  {
+    /* The table stays, with its triggers, and the binary log will not have it */
+    ddl_log_update_phase(state, DDL_LOG_FINAL_PHASE);
+    return;
+  }
   if (error || (thd->lex->sql_command != SQLCOM_DROP_TABLE &&
                 thd->lex->sql_command != SQLCOM_DROP_DB))
     ddl_log_update_phase(state, phase);
