@@ -84,6 +84,8 @@ OWNERS = (
      {"innodb-key-rotation"}),
     (r"mysql-test/suite/table_cache/[rt]/innodb_no_descriptor",
      {"innodb-no-descriptor"}),
+    (r"mysql-test/suite/table_cache/[rt]/frm_without_descriptor",
+     {"frm-without-descriptor"}),
     (r"mysql-test/suite/table_cache/([rt]|include)/innodb_files_",
      {"innodb-open-files"}),
     (r"mysql-test/suite/table_cache/([rt]/s3_alter_|include/object_store)",
@@ -130,7 +132,8 @@ ALONE = ("innodb-latch-wakeups", "s3-alter", "aria-checkpoint-no-memory",
          "repair-use-frm-share", "innodb-orphan-file", "innodb-key-rotation",
          "innodb-failed-create", "innodb-evicted-definition",
          "aria-rtree-next", "innodb-evicted-changes", "acl-cache-key",
-         "aria-half-rename", "ddl-log-revert", "innodb-rename-recovery")
+         "aria-half-rename", "ddl-log-revert", "innodb-rename-recovery",
+         "frm-without-descriptor")
 
 
 def all_sources():
