@@ -195,6 +195,41 @@ size_t tc_evict_bytes(THD *thd, size_t bytes, bool whatever_part)
 }
 
 
+/** Whatever the limits are, the oldest may go. */
+
+struct No_table_needed
+{
+  ulong excess(ulong count) const { return count; }
+};
+
+
+/**
+  Close TABLEs that are not in use, those first that were released longest ago.
+
+  The caller holds no lock.
+
+  @param count  how many at most
+  @return how many it has closed; less than count only if no TABLE was free
+*/
+
+uint tc_evict_unused(THD *thd, uint count)
+{
+  uint closed= 0;
+  Table_list list;
+  while (closed < count &&
+         tc.evict(thd, No_table_needed(), MY_MIN(count - closed, 4), false,
+                  &list))
+  {
+    while (TABLE *table= list.pop_front())
+    {
+      close_evicted(thd, table);
+      closed++;
+    }
+  }
+  return closed;
+}
+
+
 /** Number of TABLEs in the cache, used and free. */
 
 uint tc_records()

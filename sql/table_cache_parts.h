@@ -33,6 +33,7 @@ void tc_assert_no_free(TDC_element *element);
 void tc_wait_for_detectors(TDC_element *element);
 void tc_take_free_tables(TDC_element *element, Table_list *out);
 void tc_close_tables(Table_list *list);
+uint tc_evict_unused(THD *thd, uint count);
 
 void tc_opened_ahead(TABLE *table);
 /*

@@ -86,6 +86,8 @@ OWNERS = (
      {"innodb-no-descriptor"}),
     (r"mysql-test/suite/table_cache/[rt]/frm_without_descriptor",
      {"frm-without-descriptor"}),
+    (r"mysql-test/suite/table_cache/([rt]|include)/no_descriptor_",
+     {"no-descriptor"}),
     (r"mysql-test/suite/table_cache/([rt]|include)/innodb_files_",
      {"innodb-open-files"}),
     (r"mysql-test/suite/table_cache/([rt]/s3_alter_|include/object_store)",
