@@ -90,6 +90,10 @@ void Query_cache::unpin_area(Query_cache_area *old)
 /**
   Pin the query. The caller holds the cache's lock; until unpin() it may use the
   query's result without the lock.
+
+  Relaxed, because a thread that makes the query an orphan or gives up its area
+  does so under that lock, so it sees the pin. unpin() orders what the caller has
+  read before the memory is freed.
 */
 
 void Query_cache_query::pin()

@@ -404,6 +404,7 @@ fil_space_t *fil_deletion_t::begin(uint32_t id) noexcept
   if (space && ((space->pending() & fil_space_t::STOPPING) ||
                 space->is_being_imported()))
     space= nullptr;
+  /* relaxed: end_io() waits for the others */
   if (space)
     space->n_pending.fetch_add(fil_space_t::STOPPING_READS + 1,
                                std::memory_order_relaxed);
@@ -457,9 +458,11 @@ void fil_deletion_t::end_io(fil_space_t *space) noexcept
 {
   mysql_mutex_lock(&fil_system.mutex);
   ut_ad(space == fil_space_get_by_id(space->id));
+  /* acquire: see what threads have done that no longer use the tablespace; if there is
+  no other, the loop below does not look again */
   uint32_t pending=
     space->n_pending.fetch_add(fil_space_t::STOPPING_WRITES - 1,
-                               std::memory_order_relaxed);
+                               std::memory_order_acquire);
   ut_ad((pending & fil_space_t::STOPPING) == fil_space_t::STOPPING_READS);
   ut_ad(pending & fil_space_t::PENDING);
   pending= (pending & fil_space_t::PENDING) - 1;

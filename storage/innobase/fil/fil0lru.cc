@@ -223,6 +223,7 @@ bool fil_lru_t::sync(fil_node_t *node) noexcept
   ut_ad(!space.recv_size);
   ut_ad(!node->deferred);
 
+  /* relaxed: the exchange below confirms the value */
   uint32_t n= space.n_pending.load(std::memory_order_relaxed);
   do
     if ((n & (fil_space_t::STOPPING | fil_space_t::PENDING |
@@ -249,6 +250,7 @@ bool fil_lru_t::sync(fil_node_t *node) noexcept
 
   /* A thread that waits until the reference is gone needs fil_system.mutex to free
   the tablespace. */
+  /* acquire: see the clock's count of each thread that has released its reference */
   n= space.n_pending.fetch_sub(1, std::memory_order_acq_rel) - 1;
   const bool was_unused= node->clock.was_unused(use);
   if ((n & fil_space_t::STOPPING) || !was_unused || space.recv_size ||

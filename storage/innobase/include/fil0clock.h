@@ -45,7 +45,10 @@ The clock does not depend on the server; unittest/innodb_clock-t.cc tests it alo
 template<class File> class fil_clock_place
 {
   template<class> friend class fil_clock;
-  /** count of I/O: COLD to HOT, or UNUSED; no mutex protects it */
+  /** count of I/O: COLD to HOT, or UNUSED; no mutex protects it. Relaxed, because a
+  count that is lost or seen late only makes a file a little colder. was_unused() needs
+  more: a user counts before it releases its reference (release), and the caller of
+  was_unused() reads the number of references (acquire) before. */
   std::atomic<uint8_t> count;
   /** neighbours in the ring, or nullptr; protected by the owner's mutex */
   File *next, *prev;
