@@ -74,7 +74,7 @@ STATEMENTS = {
     "drop-database": ("DROP DATABASE d",
                       [same(*(t for i, t in enumerate(OLD) if bits >> i & 1))
                        for bits in reversed(range(8))] + [None]),
-    # More tables than one batch of fil0delete.cc has: each of them, in any order
+    # More tables than one batch of fil0ddl.cc has: each of them, in any order
     "drop-database-of-70": ("DROP DATABASE d", None),
     "drop-of-70": ("DROP TABLE {tables}", None),
 }

@@ -10,7 +10,7 @@
 #include "sql_show.h"
 #include "sql_parse.h"                  // sql_command_flags
 #include "sql_table.h"                  // tablename_to_filename
-#include "known_tables.h"               // tables_have_frm
+#include "catalog_tables.h"               // tables_have_frm
 #include "catalog_grants.h"
 #include "catalog_lookup.h"
 #include <algorithm>

@@ -17,7 +17,7 @@
      statistics, its TDC_element, and the slots that it gets with its second
      TABLE (table_cache_slot.h). The slots are freed soon after the share, when
      no other thread can look for a TABLE in them.
-  3. innodb: each dict_table_t with its indexes (dict0memory.cc).
+  3. innodb: each dict_table_t with its indexes (dict0limit.cc).
 
   Each object notes how many bytes it has added to its sum, and subtracts as
   many when it goes. So a sum is always the sum of the notes, and 0 when nothing

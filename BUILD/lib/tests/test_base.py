@@ -114,7 +114,7 @@ class BaseTest(unittest.TestCase):
 
     def test_package_names_each_file_of_the_patch_set(self):
         for base, here, elsewhere in (
-                ("10.11", "sql/drop_batch.h", "sql/drop_batch.h.patch"),
+                ("10.11", "sql/ddl_drop_batch.h", "sql/ddl_drop_batch.h.patch"),
                 ("11.8", "sql/table_cache.cc", "sql/sql_base.cc")):
             text = package.copyright_of(TOP, base)
             head, *rest = text.split("\n")

@@ -2,7 +2,7 @@
 
 /**
   @file
-  See database_rows.h
+  See catalog_rows.h
 */
 
 #include "mariadb.h"
@@ -10,7 +10,7 @@
 #include "sql_lex.h"
 #include "sql_select.h"
 #include "sql_show.h"
-#include "database_rows.h"
+#include "catalog_rows.h"
 
 /** Is the statement the whole of SHOW DATABASES, with no condition on its rows? */
 static bool is_plain_show(THD *thd, const TABLE_LIST *tables, const COND *cond)

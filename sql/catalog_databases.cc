@@ -2,14 +2,14 @@
 
 /**
   @file
-  See known_databases.h
+  See catalog_databases.h
 */
 
 #include "mariadb.h"
 #include "sql_class.h"
 #include "sql_table.h"                  // filename_to_tablename
-#include "db_directory.h"               // name_of_directory
-#include "known_databases.h"
+#include "catalog_directory.h"               // name_of_directory
+#include "catalog_databases.h"
 #include <algorithm>
 #include <dirent.h>
 #ifdef __linux__

@@ -1,5 +1,5 @@
-#ifndef DATABASE_ROWS_INCLUDED
-#define DATABASE_ROWS_INCLUDED
+#ifndef CATALOG_ROWS_INCLUDED
+#define CATALOG_ROWS_INCLUDED
 /* SPDX-License-Identifier: GPL-2.0-only */
 
 /**
@@ -55,4 +55,4 @@ private:
   bool m_failed;
 };
 
-#endif /* DATABASE_ROWS_INCLUDED */
+#endif /* CATALOG_ROWS_INCLUDED */

@@ -1,5 +1,5 @@
-#ifndef KNOWN_DATABASES_INCLUDED
-#define KNOWN_DATABASES_INCLUDED
+#ifndef CATALOG_DATABASES_INCLUDED
+#define CATALOG_DATABASES_INCLUDED
 /* SPDX-License-Identifier: GPL-2.0-only */
 
 /**
@@ -106,4 +106,4 @@ void known_databases_free();
 /** Do all changes of the file system that has this directory go through this kernel? */
 bool is_local_file_system(const char *directory);
 
-#endif /* KNOWN_DATABASES_INCLUDED */
+#endif /* CATALOG_DATABASES_INCLUDED */

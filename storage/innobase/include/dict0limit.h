@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 
 /**************************************************//**
-@file include/dict0memory.h
+@file include/dict0limit.h
 InnoDB's part in table_cache_memory: the bytes of table definitions and handlers.
-See sql/table_cache_memory.h for the limit, and dict0memory.cc.
+See sql/table_cache_memory.h for the limit, and dict0limit.cc.
 *******************************************************/
 
-#ifndef dict0memory_h
-#define dict0memory_h
+#ifndef dict0limit_h
+#define dict0limit_h
 
 struct dict_table_t;
 struct row_prebuilt_t;

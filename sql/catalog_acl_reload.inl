@@ -3,7 +3,7 @@
 /**
   @file
   The part of FLUSH PRIVILEGES that reads accounts and grants of databases; see
-  sql_acl_data.h. sql_acl.cc includes this file.
+  catalog_acl_data.h. sql_acl.cc includes this file.
 */
 
 static pthread_mutex_t reload_lock= PTHREAD_MUTEX_INITIALIZER;

@@ -3,7 +3,7 @@
 /**
   @file
   acl_users has pointers to accounts, not the accounts themselves; see
-  sql_acl_users.inl. sql_acl.cc includes this file once. In the code after that,
+  catalog_acl_users.inl. sql_acl.cc includes this file once. In the code after that,
   dynamic_element() with the type ACL_USER* follows the pointer.
 */
 

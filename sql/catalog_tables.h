@@ -1,5 +1,5 @@
-#ifndef KNOWN_TABLES_INCLUDED
-#define KNOWN_TABLES_INCLUDED
+#ifndef CATALOG_TABLES_INCLUDED
+#define CATALOG_TABLES_INCLUDED
 /* SPDX-License-Identifier: GPL-2.0-only */
 
 /**
@@ -41,7 +41,7 @@ public:
   Known_tables_key() : m_device(0), m_inode(0), m_changed(0), m_engines(0), m_asked(0), m_now(0) { }
   bool is_usable() const { return m_changed; }
 
-  /* For known_tables.cc */
+  /* For catalog_tables.cc */
   ulonglong m_device;
   ulonglong m_inode;
   ulonglong m_changed;          // ctime in ns. 0: not to be used
@@ -84,4 +84,4 @@ void known_tables_engine_asked();
 /** Forget all; also at the server's end */
 void known_tables_free();
 
-#endif /* KNOWN_TABLES_INCLUDED */
+#endif /* CATALOG_TABLES_INCLUDED */

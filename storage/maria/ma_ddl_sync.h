@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 
-#ifndef MA_DELETE_SYNC_INCLUDED
-#define MA_DELETE_SYNC_INCLUDED
+#ifndef MA_DDL_SYNC_INCLUDED
+#define MA_DDL_SYNC_INCLUDED
 
-/** @file Sync the directory of a table that was deleted: see ma_delete_sync.c */
+/** @file Sync the directory of a table that was deleted: see ma_ddl_sync.c */
 
 C_MODE_START
 
 /**
-  The server sets this when it starts (ma_drop_batch.cc); NULL in the tools.
+  The server sets this when it starts (ma_ddl_drop_batch.cc); NULL in the tools.
 
   @param name  of a table whose files were deleted
   @return whether this thread will sync its directory; FALSE: the caller has to

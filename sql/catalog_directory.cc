@@ -2,7 +2,7 @@
 
 /**
   @file
-  See db_directory.h
+  See catalog_directory.h
 */
 
 #include "mariadb.h"
@@ -12,8 +12,8 @@
 #include "sql_parse.h"                  // sql_command_flags
 #include "catalog_grants.h"
 #include "catalog_lookup.h"
-#include "db_directory.h"
-#include "known_databases.h"
+#include "catalog_directory.h"
+#include "catalog_databases.h"
 #include <my_dir.h>
 #include <algorithm>
 #include <dirent.h>
@@ -73,7 +73,7 @@ list_databases_result Database_list::fill()
 
   /*
     Take the names from WHERE only if the server then reads the databases' directories:
-    SCHEMATA also shows directories with strange names, see db_directory.h
+    SCHEMATA also shows directories with strange names, see catalog_directory.h
   */
   if (!lower_case_table_names && !lower_case_file_system &&
       m_tables->schema_table->fill_table == get_all_tables)

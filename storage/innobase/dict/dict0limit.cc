@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 
 /**************************************************//**
-@file dict/dict0memory.cc
+@file dict/dict0limit.cc
 The bytes of table definitions and handlers, and eviction of definitions for
 table_cache_memory (sql/table_cache_memory.h).
 
@@ -25,7 +25,7 @@ place.
 #include "mysqld.h"
 #include "sql_class.h"
 #include "dict0dict.h"
-#include "dict0memory.h"
+#include "dict0limit.h"
 #include "mem0stock.h"
 #include "row0ins.h"
 #include "row0mysql.h"

@@ -6,7 +6,7 @@
 */
 
 #include "maria_def.h"
-#include "ma_delete_sync.h"
+#include "ma_ddl_sync.h"
 
 my_bool (*_ma_sync_directory_later)(const char *name);
 

@@ -2,15 +2,15 @@
 
 /**
   @file
-  See known_tables.h
+  See catalog_tables.h
 */
 
 #include "mariadb.h"
 #include "sql_class.h"
 #include "sql_parse.h"                  // sql_command_flags
-#include "known_databases.h"            // is_local_file_system
+#include "catalog_databases.h"            // is_local_file_system
 #include "debug_sync.h"
-#include "known_tables.h"
+#include "catalog_tables.h"
 #include <atomic>
 
 /*

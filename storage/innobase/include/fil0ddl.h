@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 
 /**
-@file include/fil0delete.h
+@file include/fil0ddl.h
 Delete the files of tables that a transaction has dropped, without any latch.
-fil/fil0delete.cc describes how.
+fil/fil0ddl.cc describes how.
 */
 
-#ifndef fil0delete_h
-#define fil0delete_h
+#ifndef fil0ddl_h
+#define fil0ddl_h
 
 #include "fil0fil.h"
 #include <vector>
@@ -44,7 +44,7 @@ class fil_deletion_t
   lsn_t commit_lsn= 0;
   /** whether a table was added since the last run(). Only the owner accesses this. */
   bool added= false;
-  /** Purge accesses this, too; protected by a mutex in fil0delete.cc */
+  /** Purge accesses this, too; protected by a mutex in fil0ddl.cc */
   std::vector<dropped> tables;
   /** the next object of which tables is not empty; protected by the same mutex */
   fil_deletion_t *next= nullptr;

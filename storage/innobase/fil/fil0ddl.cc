@@ -4,7 +4,7 @@
    Copyright (c) 2014, 2022, MariaDB Corporation. */
 
 /**************************************************//**
-@file fil/fil0delete.cc
+@file fil/fil0ddl.cc
 Delete the files of tables that a transaction has dropped, without any latch.
 
 MariaDB deletes the files of a dropped table in trx_t::commit(), while the thread holds
@@ -125,7 +125,7 @@ A thread that holds the mutex below acquires nothing else.  run() acquires
 fil_system.mutex and log_sys.latch, not both at once.
 *******************************************************/
 
-#include "fil0delete.h"
+#include "fil0ddl.h"
 #include "dict0dict.h"
 #include "fil0crypt.h"
 #include "log.h"

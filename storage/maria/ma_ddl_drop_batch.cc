@@ -8,7 +8,7 @@
   table, and syncs the directory. Without that sync a deleted file may be there again
   after a power loss.
 
-  DROP TABLE and DROP DATABASE (drop_batch.h) sync a directory when they come to another
+  DROP TABLE and DROP DATABASE (ddl_drop_batch.h) sync a directory when they come to another
   one, or when they end: before the statement is written to the binary log, before it
   disables its entries in the DDL log, and before it returns. The cases of a power loss
   before that:
@@ -31,9 +31,9 @@
 
 #define MYSQL_SERVER 1
 #include "maria_def.h"
-#include "ma_delete_sync.h"
-#include "ma_drop_batch.h"
-#include "drop_batch.h"
+#include "ma_ddl_sync.h"
+#include "ma_ddl_drop_batch.h"
+#include "ddl_drop_batch.h"
 #include "sql_class.h"
 
 /** The batch of the statement that this thread executes. */

@@ -1,5 +1,5 @@
-#ifndef DB_DIRECTORY_INCLUDED
-#define DB_DIRECTORY_INCLUDED
+#ifndef CATALOG_DIRECTORY_INCLUDED
+#define CATALOG_DIRECTORY_INCLUDED
 /* SPDX-License-Identifier: GPL-2.0-only */
 
 /**
@@ -11,7 +11,7 @@
   1. It looks them up one by one, with a stat() for each, if the account's grants
      (catalog_grants.h) or WHERE (catalog_lookup.h) name all databases that may be in
      the answer.
-  2. Otherwise it takes them from a list of all (known_databases.h), or reads the data
+  2. Otherwise it takes them from a list of all (catalog_databases.h), or reads the data
      directory. The file system says of most entries whether they are directories,
      without a stat(). The statement drops a name that the grants or WHERE exclude before
      it allocates memory for the name.
@@ -59,4 +59,4 @@ size_t name_of_directory(const char *file, char *name, size_t size, bool quiet= 
 /** Sort names by their bytes, as Discovered_table_list::sort() does */
 void sort_names(LEX_CSTRING **names, size_t count);
 
-#endif /* DB_DIRECTORY_INCLUDED */
+#endif /* CATALOG_DIRECTORY_INCLUDED */

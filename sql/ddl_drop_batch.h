@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 
-#ifndef DROP_BATCH_INCLUDED
-#define DROP_BATCH_INCLUDED
+#ifndef DDL_DROP_BATCH_INCLUDED
+#define DDL_DROP_BATCH_INCLUDED
 
 /**
   @file
   Lets engines do a part of the work of DROP for all tables of a statement together:
-  InnoDB deletes their files in this way (fil0delete.cc), Aria syncs their directory
-  (ma_drop_batch.cc).
+  InnoDB deletes their files in this way (fil0ddl.cc), Aria syncs their directory
+  (ma_ddl_drop_batch.cc).
 */
 
 class Drop_batch
