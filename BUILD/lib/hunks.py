@@ -49,6 +49,7 @@ import tempfile
 import releases
 
 REPLACED = "REPLACED_CODE"
+FEW = 8                         # lines of context that are likely to stay
 MAX_CONTEXT = 12                # lines; more means that a hunk is misplaced
 
 Hunk = collections.namedtuple("Hunk", "topic lines")
@@ -278,7 +279,7 @@ def edits_of(rows):
 
 def choose_context(start, end, can_be_alone, files):
     """How many lines before and after an edit locate it in each file: the
-    fewest, as many on each side where that does, as GNU patch wants it."""
+    fewest, as many on each side where FEW do, as GNU patch wants it."""
     lines = files[0]
 
     def block(before, after):
@@ -286,8 +287,8 @@ def choose_context(start, end, can_be_alone, files):
 
     sizes = range(MAX_CONTEXT + 1)
     choices = sorted(((before, after) for before in sizes for after in sizes),
-                     key=lambda size: (size[0] != size[1], 0 in size,
-                                       sum(size)))
+                     key=lambda size: (sum(size) > FEW, size[0] != size[1],
+                                       0 in size, sum(size)))
     for wanted in (files, files[:1]):
         for before, after in choices:
             if before + after == 0 and not can_be_alone:

@@ -62,6 +62,15 @@ class HunksTest(unittest.TestCase):
         self.assertEqual(applied(difference, None, lines),
                          with_patch(difference, lines))
 
+    def test_context_on_one_side_is_better_than_very_much(self):
+        block = [f"{number};\n" for number in range(6)]
+        lines = ["{\n", *block, "a;\n", *block, "1st\n",
+                 "{\n", *block, "a;\n", *block, "2nd\n"]
+        difference = text([Edit(7, 8, ["b;\n"], "a")], lines)
+        self.assertEqual(sum(line[0] == " " for line
+                             in hunks.read_hunks(difference)[0].lines), 8)
+        self.assertEqual(applied(difference, None, lines)[7], "b;\n")
+
     def test_edits_at_both_ends_of_a_file(self):
         edits = [Edit(0, 0, ["first\n"], "a"), Edit(40, 40, ["last\n"], "a")]
         self.assertEqual(applied(text(edits)), ["first\n", *STOCK, "last\n"])
