@@ -724,6 +724,7 @@ class StubServer(threading.Thread):
         super().__init__(daemon=True)
         self.path = str(pathlib.Path(directory, "s"))
         self.said = []
+        self.serving = []
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(self.path)
         self.listener.listen(64)
@@ -733,8 +734,14 @@ class StubServer(threading.Thread):
         with contextlib.suppress(OSError):
             while True:
                 connection, _ = self.listener.accept()
-                threading.Thread(target=self.serve, args=(connection,),
-                                 daemon=True).start()
+                self.serving.append(threading.Thread(
+                    target=self.serve, args=(connection,), daemon=True))
+                self.serving[-1].start()
+
+    def wait(self):
+        """Return when all that clients sent who are gone is in said."""
+        for one in self.serving:
+            one.join()
 
     def close(self):
         self.listener.shutdown(socket.SHUT_RDWR)
@@ -933,10 +940,12 @@ class VisitorsTest(unittest.TestCase):
         return server
 
     def ask(self, server, *words, **more):
-        return self.run_it(
+        said = self.run_it(
             f"--socket={server.path}", "--user=site{site}",
             "--password=password {site}", "--database=db{site}",
             "--connections=2", "--seconds=0.2", "--rate=50", *words, **more)
+        server.wait()
+        return said
 
     def test_a_page_is_its_statements_in_the_database_of_the_site(self):
         server = self.stub()
@@ -970,6 +979,7 @@ class VisitorsTest(unittest.TestCase):
         said, _ = self.run_it(
             f"--socket={server.path}", "--user=u", "--database=d",
             "--keep-connections", "--connections=2", "--seconds=0.2")
+        server.wait()
         self.assertEqual(len(server.said), 2)
         sent = [one for said in server.said for one in said[1:]]
         self.assertEqual(sent.count(b"\2d"), 2)

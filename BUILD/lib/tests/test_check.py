@@ -246,10 +246,10 @@ class OriginTest(CheckTest):
         for version, what in (
                 ("10.11.18-MariaDB-0+deb12u1", "Debian 12's,"),
                 ("11.8.6-MariaDB-0+deb13u1 from Debian", "Debian 13's,"),
-                ("10.11.13-MariaDB-0ubuntu0.24.04.1", "Ubuntu's,"),
+                ("10.11.16-MariaDB-0ubuntu0.24.04.1", "Ubuntu's,"),
                 ("10.11.14-MariaDB-deb12-log", "MariaDB.org's .deb package,"),
-                ("11.8.3-MariaDB-ubu2404", "MariaDB.org's .deb package,"),
-                ("10.11.2-MariaDB-1:10.11.2+maria~deb11",
+                ("11.8.6-MariaDB-ubu2404", "MariaDB.org's .deb package,"),
+                ("10.11.15-MariaDB-1:10.11.15+maria~deb11",
                  "MariaDB.org's .deb package,")):
             self.tables(".frm", ".MYI")
             said = self.verdict(variables={"version": version},
@@ -261,6 +261,15 @@ class OriginTest(CheckTest):
             self.assertIn("BUILD/package --tarball", said)
             self.assertEqual("BUILD/series --source mariadb-10.11.14.tar.gz"
                              in said, version.startswith("10.11.14"))
+
+    def test_release_that_is_too_old(self):
+        self.tables(".frm", ".MYI")
+        for version, first in (("10.11.13-MariaDB-0ubuntu0.24.04.1", "10.11.18"),
+                               ("11.8.3-MariaDB-ubu2404", "11.8.6")):
+            said = self.verdict(variables={"version": version},
+                                Opened_tables="125000")
+            self.assertIn(f"Update to MariaDB {first} first", said)
+            self.assertNotIn("BUILD/package", said)
 
     def test_by_the_package(self):
         for package, what in (
