@@ -11,6 +11,7 @@ Exit status: 0 nothing failed, 1 something failed, 2 wrong usage.
 """
 
 import argparse
+import collections
 import os
 import pathlib
 import re
@@ -52,7 +53,7 @@ PATCHED_OPTIONS = {
                            "--table-cache-dump-interval=1"),
 }
 PROGRAMS = ("deploy", "replication", "galera", "series", "alone", "tarball",
-            "upgrade", "parts")
+            "upgrade", "parts", "faults")
 OPEN_FILES = 16384              # for each server that mtr starts
 MEMORY = 2 << 30                # bytes of a RAM disk that mtr's servers may need
 # main.func 'innodb'   w2 [ pass ]    123
@@ -134,6 +135,7 @@ class Results:
         self.title = title
         self.outcome = {}
         self.retried = set()
+        self.known = []                 # MariaDB's errors that a run has met
 
     def add(self, name, outcome):
         self.outcome[name] = outcome
@@ -212,6 +214,7 @@ class Runner:
         self.seconds = arguments.seconds
         self.older = arguments.older
         self.tables = arguments.tables
+        self.minutes = arguments.minutes
         self.without_series = arguments.without_series
         self.topics = arguments.topic
         selection = topics.read_selection(self.trees)
@@ -483,15 +486,20 @@ class Runner:
 
     def program(self, what, build_type):
         """A test that is a program of its own: BUILD/lib/WHAT_test.py.  It prints
-        'PASS name' or 'FAIL name: why' for each thing that it checks."""
+        'PASS name' or 'FAIL name: why' for each thing that it checks, or 'SKIP name: why'
+        if an error of MariaDB's has ended it."""
         of_series = what in ("series", "alone", "parts")
-        results = Results(f"{what} ({build_type})" if of_series else what)
+        results = Results(f"{what} ({build_type})" if of_series or what == "faults"
+                          else what)
         header(what)
 
         def each_line(line):
-            match = re.match(r"(PASS|FAIL) ([^\n]*)", line)
+            match = re.match(r"(PASS|FAIL|SKIP) ([^\n]*)", line)
             if match and match[1] == "PASS":
                 results.outcome.setdefault(match[2], "passed")
+            elif match and match[1] == "SKIP":
+                results.add(match[2], "skipped")
+                results.known.append(match[2].partition(": ")[2])
             elif match:
                 results.add(match[2][:300], "failed")
 
@@ -502,6 +510,9 @@ class Runner:
                         *(f"--topic={name}" for name in self.topics)]
         elif self.seconds is not None and what in ("replication", "galera"):
             command.append(f"--seconds={self.seconds}")
+        if what == "faults":
+            command += [f"--type={build_type}", f"--variant={self.variant}",
+                        *([f"--minutes={self.minutes}"] if self.minutes else ())]
         if self.tables and what == "upgrade":
             command.append(f"--tables={self.tables}")
         if self.older and what in ("replication", "upgrade"):
@@ -558,6 +569,9 @@ class Runner:
                 notes.append(f"failed, as on the unpatched server, counted as "
                              f"skipped: {name}: {reason}" if reason
                              else f"FAILED: {results.title}: {name}")
+            for why, count in sorted(collections.Counter(results.known).items()):
+                notes.append(f"MariaDB's own error, counted as skipped: {results.title}: "
+                             f"{why}, {count} times")
             for name in sorted(results.retried):
                 notes.append(f"passed when run again: {results.title}: {name}")
         print(f"{'total':{width}}  "
@@ -610,6 +624,7 @@ def main():
                         default="patched")
     parser.add_argument("--seconds", type=int)
     parser.add_argument("--tables", type=int)
+    parser.add_argument("--minutes", type=int)
     parser.add_argument("--from", dest="older", metavar="SERIES")
     parser.add_argument("--without-series", metavar="SERIES", default=[],
                         action="append",
