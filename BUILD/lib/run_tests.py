@@ -12,6 +12,7 @@ Exit status: 0 nothing failed, 1 something failed, 2 wrong usage.
 
 import argparse
 import collections
+import copy
 import os
 import pathlib
 import re
@@ -522,9 +523,21 @@ class Runner:
             results.add(f"{what} (exit status {status})", "failed")
         return results
 
+    def part(self, name, build_type):
+        """The tests of a part, with the server that has nothing else."""
+        of_part = copy.copy(self)
+        of_part.trees = self.trees.parent / "part" / name / self.trees.name
+        of_part.topics = []
+        of_part.selected = topics.read_selection(of_part.trees).names
+        results = of_part.topic_suite(build_type)
+        results.title = f"part {name} ({build_type})"
+        return results
+
     def run(self, what, build_type):
         if what in PROGRAMS:
             return self.program(what, build_type)
+        if what.startswith("part:"):
+            return self.part(what[len("part:"):], build_type)
         if what == "unit":
             return self.unit(build_type)
         if what == "stress":

@@ -153,6 +153,29 @@ class TestsOfTopicTest(unittest.TestCase):
         self.assertEqual(results.title,
                          "table-cache-core query-cache-memory (debug)")
 
+    def test_a_part_runs_its_tests_in_trees_of_its_own(self):
+        runner = self.runner()
+        with tempfile.TemporaryDirectory() as work:
+            runner.trees = pathlib.Path(work, "10.11")
+            own = pathlib.Path(work, "part/query-cache/10.11")
+            test = own / "patched/source/mysql-test/suite/table_cache/t/qc_xa_detached.test"
+            test.parent.mkdir(parents=True)
+            test.touch()
+            (own / topics.SELECTION).write_text("query-cache\nquery-cache-xa\n")
+            ran = []
+
+            def mtr(self, suites, build_type, tests):
+                ran.append((self.tree(build_type), tests))
+                results = run_tests.Results("")
+                results.add(tests[0], "passed")
+                return results
+
+            original, run_tests.Runner.mtr = run_tests.Runner.mtr, mtr
+            self.addCleanup(setattr, run_tests.Runner, "mtr", original)
+            results = runner.run("part:query-cache", "debug")
+        self.assertEqual(ran, [(own / "patched/debug", ["table_cache.qc_xa_detached"])])
+        self.assertEqual(results.title, "part query-cache (debug)")
+
     def test_a_topic_without_tests_says_so(self):
         results = self.runner("engine-mutexes-spin").run("suite", "debug")
         self.assertEqual(set(results.outcome.values()), {"skipped"})
