@@ -15,12 +15,14 @@ What a fetch costs depends on whether the two CPUs are in the same socket.
 Everything else about caches, memory, the scheduler and InnoDB is left out: the
 model says what the table caches allow, not what a server reaches.
 
-Two designs are simulated: 'instances' (MariaDB's: an instance for each
+Three designs are simulated: 'instances' (MariaDB's: an instance for each
 connection by its number, up to 8 that are activated by contention; one mutex
-for the list of unused definitions) and 'slots' (this patch set's: a slot for
-each table, or for each CPU where a table is open several times; one mutex for
-the order of eviction, which only a miss takes).  A hit rate of 1 means that every
-statement finds its table open; the others open a table and evict another.
+for the list of unused definitions), 'shares' (this patch set's: a lock for each
+table; one mutex for the order of eviction, which only a miss takes), and 'places'
+(an earlier version of it: a lock for each table and CPU).  In all of them a
+statement locks its table's metadata lock exclusively twice, to get and to give
+back a ticket.  A hit rate of 1 means that every statement finds its table open;
+the others open a table and evict another.
 
 Inputs are nanoseconds.  --calibrate runs table_cache-bench, which measures what
 a pair of acquire and release takes on this machine, alone and from two threads,
@@ -49,6 +51,9 @@ INPUTS = {
     "section_order": 150.0,
     # A mutex of the definition cache: lock, a reference, unlock
     "section_share": 15.0,
+    # MDL_lock::m_rwlock, held while a ticket joins or leaves a list. A guess: as
+    # two uncontended mutexes of the server and a list
+    "section_mdl": 50.0,
     # CPU time of a statement that hits, and the time that a miss takes on top:
     # about as SELECT * FROM an empty InnoDB table, 16 connections, two CPUs
     "statement": 16000.0,
@@ -56,10 +61,11 @@ INPUTS = {
 }
 CPUS_PER_SOCKET = 128
 LINES_OF_SECTION = 3            # mutex and list heads, the object, its share
-LINES_OF_SLOT = 2               # the slot, the object
+LINES_OF_SLOT = 2               # the share's lists, the object
+LINES_OF_MDL = 3                # the lock, its lists, a neighbour's ticket
 INSTANCES = 8
 # The designs' names in table_cache-bench
-NAMES = {"instances": "instances", "slots": "shards"}
+NAMES = {"instances": "instances", "shares": "shards"}
 # MariaDB activates another instance after 20,000 waits for a mutex, unless four
 # times as many acquisitions without a wait come first. A hundredth of both has the
 # same effect within the time that is simulated.
@@ -147,6 +153,15 @@ class Instances:
         return lambda now: self.machine.use(
             f"LOCK_table_share {table}", cpu, now, self.share, 1)[0]
 
+    def lock_mdl(self, table, cpu):
+        return lambda now: self.machine.use(
+            f"MDL {table}", cpu, now, self.machine.inputs["section_mdl"],
+            LINES_OF_MDL)[0]
+
+    def all_steps(self, cpu, hit, table, victim):
+        mdl = self.lock_mdl(table, cpu)
+        return [mdl] + self.steps(cpu, hit, table, victim) + [mdl]
+
     def unused(self, cpu):
         return lambda now: self.machine.use(
             "LOCK_unused_shares", cpu, now, self.share, 2)[0]
@@ -166,22 +181,17 @@ class Instances:
                 "statement", lock]
 
 
-class Slots(Instances):
+class Shares(Instances):
     """This patch set's table cache."""
 
     def __init__(self, machine, tables):
         super().__init__(machine, tables)
         self.section = machine.inputs["section_slot"]
         self.order = machine.inputs["section_order"]
-        self.shards = min(machine.cpus, 63)
-        # Few tables are open more than once, and kept at the CPUs' places
-        self.at_home = tables > machine.cpus
 
     def lock_slot(self, table, cpu):
-        name = (f"slot {table}" if self.at_home else
-                f"slot {cpu * self.shards // self.machine.cpus}")
-        return lambda now: self.machine.use(name, cpu, now, self.section,
-                                            LINES_OF_SLOT)[0]
+        return lambda now: self.machine.use(f"slot {table}", cpu, now,
+                                            self.section, LINES_OF_SLOT)[0]
 
     def lock_order(self, cpu):
         return lambda now: self.machine.use("LOCK_table_cache", cpu, now,
@@ -197,6 +207,23 @@ class Slots(Instances):
                 self.lock_share(victim, cpu), "close",
                 self.lock_share(victim, cpu),
                 "statement", lock]
+
+
+class Places(Shares):
+    """An earlier version: a table that is open several times has a lock for each
+    CPU, up to 63."""
+
+    def __init__(self, machine, tables):
+        super().__init__(machine, tables)
+        # Few tables are open more than once, and kept at the CPUs' places
+        self.at_home = tables > machine.cpus
+
+    def lock_slot(self, table, cpu):
+        place = 0 if self.at_home else (
+            1 + cpu * min(self.machine.cpus, 63) // self.machine.cpus)
+        name = f"slot {table} {place}"
+        return lambda now: self.machine.use(name, cpu, now, self.section,
+                                            LINES_OF_SLOT)[0]
 
 
 def simulate(design, cpus, hit_rate, inputs, statements, tables):
@@ -221,9 +248,9 @@ def simulate(design, cpus, hit_rate, inputs, statements, tables):
                 begin = now
                 for line in machine.lines.values():
                     line.busy = 0.0
-            steps = cache.steps(cpu, random.random() < hit_rate,
-                                random.randrange(tables),
-                                random.randrange(tables))
+            steps = cache.all_steps(cpu, random.random() < hit_rate,
+                                    random.randrange(tables),
+                                    random.randrange(tables))
             steps.reverse()
         step = steps.pop()
         # Work varies: CPUs do not march in step
@@ -232,14 +259,14 @@ def simulate(design, cpus, hit_rate, inputs, statements, tables):
         heapq.heappush(queue, (after, cpu, steps))
     elapsed = now - begin
     name, line = max(machine.lines.items(), key=lambda item: item[1].busy)
-    parts = cache.shards if isinstance(cache, Slots) else cache.active
+    parts = 1 if isinstance(cache, Shares) else cache.active
     return (statements / elapsed * 1e9, name.rstrip("0123456789 "),
             min(1.0, line.busy / elapsed), parts)
 
 
 def pairs(design, cpus, inputs, shares):
     """Pairs of acquire and release a second, and nothing in between."""
-    inputs = dict(inputs, statement=0.0)
+    inputs = dict(inputs, statement=0.0, section_mdl=0.0)
     return simulate(design, cpus, 1.0, inputs, 40000, shares)[0]
 
 
@@ -256,9 +283,9 @@ def calibrate(program, inputs):
     inputs = dict(inputs)
     said = []
     for name, section in (("instances", "section_instance"),
-                          ("slots", "section_slot")):
+                          ("shares", "section_slot")):
         inputs[section] = 5e8 / results[1, 1][NAMES[name]]["pairs_per_second"]
-    for name, design in (("instances", Instances), ("slots", Slots)):
+    for name, design in (("instances", Instances), ("shares", Shares)):
         measured = results[1, 2][NAMES[name]]["pairs_per_second"]
         predicted = pairs(design, 2, inputs, 1)
         said.append(f"{name}, 2 threads, 1 share: measured {measured / 1e6:.1f}"
@@ -315,7 +342,8 @@ def main():
     rows = []
     for hit_rate in options.hits:
         for cpus in options.cpus:
-            for name, design in (("instances", Instances), ("slots", Slots)):
+            for name, design in (("instances", Instances), ("shares", Shares),
+                                 ("places", Places)):
                 rate, busiest, busy, parts = simulate(
                     design, cpus, hit_rate, inputs, options.statements,
                     options.tables)

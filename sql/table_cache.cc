@@ -17,8 +17,8 @@
   -------------------
   A TABLE is in the all_tables list of its share's element from tc_add_table()
   until a thread closes it. It is used if it has a user (TABLE::in_use). It is
-  free, with in_use == NULL, if it is in a slot of the share. in_use and the
-  slot change together, under the slot's lock.
+  free, with in_use == NULL, if it is in a list of the share's part in the core.
+  in_use and that list change together, under the part's lock.
 
   A thread writes all_tables only when it opens or closes a TABLE, never when it
   acquires or releases one. The deadlock detector walks all_tables without a
@@ -31,7 +31,7 @@
   2. A TABLE that a thread releases afterwards keeps its user and is closed
      (Table_cache_core::release()).
   3. A TABLE that is evicted gets the evicting thread as its user when it leaves
-     its slot. That thread outlives the TABLE, since it waits for the detector
+     that list. That thread outlives the TABLE, since it waits for the detector
      before it unlinks the TABLE. At shutdown the thread has no THD, but then no
      thread waits for a flush.
 
@@ -47,24 +47,37 @@
 
 /** @@table_open_cache: how many TABLEs may be open, unless more are in use. */
 ulong tc_size;
-/** @@table_open_cache_instances: upper bound of shards. */
+/** @@table_open_cache_instances: only start-up uses it, to ask for descriptors. */
 uint32 tc_instances;
 
 #ifdef HAVE_PSI_INTERFACE
-static PSI_mutex_key key_LOCK_table_cache;
+static PSI_mutex_key key_LOCK_table_cache, key_LOCK_table_cache_waits;
 static PSI_mutex_info tc_mutexes[]=
 {
-  { &key_LOCK_table_cache, "LOCK_table_cache", 0 }
+  { &key_LOCK_table_cache, "LOCK_table_cache", PSI_FLAG_GLOBAL },
+  { &key_LOCK_table_cache_waits, "LOCK_table_cache_waits", PSI_FLAG_GLOBAL }
+};
+static PSI_cond_key key_COND_table_cache_waits;
+static PSI_cond_info tc_conds[]=
+{
+  { &key_COND_table_cache_waits, "COND_table_cache_waits", PSI_FLAG_GLOBAL }
 };
 #else
-static const PSI_mutex_key key_LOCK_table_cache= 0;
+static const PSI_mutex_key key_LOCK_table_cache= 0, key_LOCK_table_cache_waits= 0;
+static const PSI_cond_key key_COND_table_cache_waits= 0;
 #endif
 
 
 Table_cache tc;
 static const Table_cache_limit tc_limit;
-/** Microseconds of microsecond_interval_timer(), like THD::start_utime. */
-static Table_cache_clock tc_clock;
+/**
+  Microseconds of microsecond_interval_timer(), like THD::start_utime. Every
+  release reads it, so it has two cache lines of its own.
+*/
+alignas(2 * CPU_LEVEL1_DCACHE_LINESIZE)
+static struct { Table_cache_clock clock;
+                char unused[2 * CPU_LEVEL1_DCACHE_LINESIZE -
+                            sizeof(Table_cache_clock)]; } tc_time;
 
 
 /* ------------------------------------------------------------ the TABLEs */
@@ -124,8 +137,8 @@ static void remove_table(TABLE *table, bool evicted)
 /**
   Take all free TABLEs from a share.
 
-  The caller holds LOCK_table_share. The TABLEs leave their slots and
-  all_tables. The caller closes them when it has unlocked.
+  The caller holds LOCK_table_share. The TABLEs leave the core and all_tables.
+  The caller closes them when it has unlocked.
 */
 
 void tc_take_free_tables(TDC_element *element, Table_list *out)
@@ -171,7 +184,7 @@ static size_t evict_bytes(THD *thd, const Limit &limit, size_t bytes)
   size_t freed= 0;
   Table_list list;
   /* A few at a time: a thread that flushes one of them waits for all. */
-  while (freed < bytes && tc.evict(thd, limit, 4, false, &list))
+  while (freed < bytes && tc.evict(thd, limit, 4, &list))
   {
     while (TABLE *table= list.pop_front())
       freed+= close_evicted(thd, table);
@@ -296,7 +309,7 @@ void tc_trim()
   THD *thd= current_thd;
   Table_list list;
   uint left= tc_records();
-  while (left && tc.evict(thd, tc_limit, MY_MIN(left, 32), true, &list))
+  while (left && tc.evict(thd, tc_limit, MY_MIN(left, 32), &list))
   {
     size_t bytes= 0;
     while (TABLE *table= list.pop_front())
@@ -339,7 +352,7 @@ void tc_add_table(THD *thd, TABLE *table, bool scan)
   mysql_mutex_unlock(&element->LOCK_table_share);
 
   bool room;
-  TABLE *victim= tc.add(table, tc_clock.at(thd->start_utime), tc_limit, &room);
+  TABLE *victim= tc.add(table, tc_time.clock.at(thd->start_utime), tc_limit, &room);
   if (!room)
     status_var_increment(thd->status_var.table_open_cache_overflows);
   if (victim)
@@ -432,7 +445,7 @@ void tc_release_table(TABLE *table)
   DEBUG_SYNC(thd, "tc_release_table");
   if (likely(!table->triggers))
     tc_give_record(table);
-  ulonglong stamp= tc_clock.at(thd->start_utime);
+  ulonglong stamp= tc_time.clock.at(thd->start_utime);
   size_t grown= 0;
   uchar &flags= Table_cache_instance::flags(table);
   if (unlikely(flags))
@@ -471,14 +484,16 @@ void tc_release_table(TABLE *table)
 /**
   Get the state and the counters of a share.
 
-  @pre The caller holds LOCK_table_share. The function locks no slot, so it
-  delays no hit, only threads that open or close a TABLE of this share. If other
-  threads use the share, the function may read the counters at different times.
+  @pre The caller holds LOCK_table_share. The function does not lock the core, so
+  it delays no hit, only threads that open or close a TABLE of this share. If
+  other threads use the share, it may read the counters at different times.
 */
 
 void tc_get_share_info(TDC_element *element, TC_share_info *info)
 {
-  ulonglong last_release= 0;
+  const TABLE_cache_share *part= free_lists(element);
+  const ulonglong last_release=
+    part->last_release.load(std::memory_order_relaxed);
   mysql_mutex_assert_owner(&element->LOCK_table_share);
   info->open= element->open_tables;
   info->misses= element->misses;
@@ -490,15 +505,8 @@ void tc_get_share_info(TDC_element *element, TC_share_info *info)
   All_share_tables_list::Iterator it(element->all_tables);
   while (TABLE *table= it++)
     info->table_bytes+= Table_cache_instance::weight(table);
-  info->free= 0;
-  info->hits= 0;
-  tc.each_slot(free_lists(element), [&](const TABLE_cache_share::Slot &slot) {
-    info->free+= slot.elements.load(std::memory_order_relaxed);
-    info->hits+= slot.hits.load(std::memory_order_relaxed);
-    const ulonglong last= slot.last_release.load(std::memory_order_relaxed);
-    set_if_bigger(last_release, last);
-  });
-  /* A TABLE may move from slot to slot, and be counted twice. */
+  info->hits= part->hits.load(std::memory_order_relaxed);
+  info->free= part->elements.load(std::memory_order_relaxed);
   set_if_smaller(info->free, info->open);
   info->in_use= info->open - info->free;
   info->ever_used= last_release != 0;
@@ -513,16 +521,14 @@ void tc_get_share_info(TDC_element *element, TC_share_info *info)
 
 void tc_init()
 {
-  uchar map[Table_cache::MAX_CPUS];
 #ifdef HAVE_PSI_INTERFACE
   mysql_mutex_register("sql", tc_mutexes, array_elements(tc_mutexes));
+  mysql_cond_register("sql", tc_conds, array_elements(tc_conds));
 #endif
-  uint max_shards= MY_MIN(tc_instances, Table_cache::MAX_SHARDS);
-  uint shards= Table_cache_machine::map_cpus(max_shards, map);
-  DBUG_EXECUTE_IF("table_cache_8_shards",
-                  for (uint i= 0; i < Table_cache::MAX_CPUS; i++)
-                    map[i]= (uchar) (i % (shards= 8)););
-  tc.init(shards, map, key_LOCK_table_cache);
+  uint cpus= MY_MAX(my_getncpus(), 1);
+  DBUG_EXECUTE_IF("table_cache_4_cpus", cpus= 4;);
+  tc.init(cpus, key_LOCK_table_cache, key_LOCK_table_cache_waits,
+          key_COND_table_cache_waits);
 }
 
 
@@ -542,55 +548,18 @@ void tc_init_part(TDC_element *element)
 }
 
 
-/** How many bytes the table cache has allocated for an element. */
-
-size_t tc_slot_bytes(TDC_element *element)
-{
-  return free_lists(element)->slots.load(std::memory_order_relaxed) ?
-         tc.active_shards() * sizeof(TABLE_cache_share::Lone_slot) : 0;
-}
-
-
-/** Free the slots of an element whose memory goes. */
-
-void tc_deinit_part(TDC_element *element)
-{
-  free_lists(element)->~TABLE_cache_share();
-}
-
-
-/**
-  Free the slots of an element that has no share and that no thread has pinned.
-
-  The server must not free the slots together with the share. A thread that
-  looks for a TABLE only pins the element, and may be about to lock a slot.
-*/
-
-void tc_free_slots(TDC_element *element)
-{
-  free_lists(element)->free_slots(tc.active_shards());
-}
-
-
 /** An element gets another share: reset the counters. */
 
 void tc_reset_part(TDC_element *element)
 {
-  DBUG_ASSERT(!tc_slot_bytes(element));
-  tc.each_slot(free_lists(element), [](TABLE_cache_share::Slot &slot) {
-    slot.hits.store(0, std::memory_order_relaxed);
-    slot.last_release.store(0, std::memory_order_relaxed);
-  });
+  free_lists(element)->hits.store(0, std::memory_order_relaxed);
+  free_lists(element)->last_release.store(0, std::memory_order_relaxed);
 }
 
 
 void tc_assert_no_free(TDC_element *element __attribute__((unused)))
 {
-#ifndef DBUG_OFF
-  tc.each_slot(free_lists(element), [](const TABLE_cache_share::Slot &slot) {
-    DBUG_ASSERT(!slot.elements.load(std::memory_order_relaxed));
-  });
-#endif
+  DBUG_ASSERT(!free_lists(element)->elements.load(std::memory_order_relaxed));
 }
 
 
@@ -601,34 +570,21 @@ int show_tc_active_instances(THD *, SHOW_VAR *var, void *buff,
 {
   var->type= SHOW_UINT;
   var->value= buff;
-  *static_cast<uint*>(buff)= tc.active_shards();
+  *static_cast<uint*>(buff)= 1;
   return 0;
 }
 
 
 /*
-  These counters are global, not per session: STATUS_VAR has no room for them.
-  It is a part of THD, whose layout engines and plugins know.
+  This counter is global, not per session: STATUS_VAR has no room for it. It is
+  a part of THD, whose layout engines and plugins know.
 */
-
-static int show_tc_counter(SHOW_VAR *var, void *buff, ulonglong value)
-{
-  var->type= SHOW_LONGLONG;
-  var->value= buff;
-  *static_cast<ulonglong*>(buff)= value;
-  return 0;
-}
-
 
 int show_tc_evictions(THD *, SHOW_VAR *var, void *buff, system_status_var *,
                       enum enum_var_type)
 {
-  return show_tc_counter(var, buff, tc.evictions());
-}
-
-
-int show_tc_remote_hits(THD *, SHOW_VAR *var, void *buff, system_status_var *,
-                        enum enum_var_type)
-{
-  return show_tc_counter(var, buff, tc.remote_hits());
+  var->type= SHOW_LONGLONG;
+  var->value= buff;
+  *static_cast<ulonglong*>(buff)= tc.evictions();
+  return 0;
 }

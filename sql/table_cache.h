@@ -191,8 +191,6 @@ int show_tc_active_instances(THD *thd, SHOW_VAR *var, void *buff,
                              system_status_var *, enum enum_var_type scope);
 int show_tc_evictions(THD *thd, SHOW_VAR *var, void *buff,
                       system_status_var *, enum enum_var_type scope);
-int show_tc_remote_hits(THD *thd, SHOW_VAR *var, void *buff,
-                        system_status_var *, enum enum_var_type scope);
 #ifndef DBUG_OFF
 int show_tc_check(THD *thd, SHOW_VAR *var, void *buff,
                   system_status_var *, enum enum_var_type scope);

@@ -11,7 +11,6 @@
 #include "table_cache_tables.h"
 #include "table_cache_core_check.h"
 #include "default_rows.h"
-#include <mutex>
 
 #ifndef DBUG_OFF
 
@@ -49,14 +48,17 @@ static my_bool check_share(void *arg, void *check_arg)
   if (n && !element->share)
     check->wrong= "there are TABLEs without a share";
   check->open+= n;
-  tc.each_slot(free_lists(element), [&](TABLE_cache_share::Slot &slot) {
-    std::lock_guard<Table_cache_lock> lock(slot.lock);
+  TABLE_cache_share *part= free_lists(element);
+  tc.with_lock(part, [&]() {
     uint elements= 0;
-    Table_list::Iterator it(slot.free);
-    while (it++)
-      elements++;
-    if (elements != slot.elements)
-      check->wrong= "a slot has another length than it says";
+    for (TABLE_cache_share::Free_list &list : part->free)
+    {
+      TABLE_cache_share::Free_list::Iterator it(list);
+      while (it++)
+        elements++;
+    }
+    if (elements != part->elements)
+      check->wrong= "a share has another number of free TABLEs than it says";
     if (element->flushed && elements)
       check->wrong= "a flushed share has a free TABLE";
     check->free+= elements;
@@ -75,7 +77,7 @@ static my_bool check_share(void *arg, void *check_arg)
   2. Their bytes, and those of the shares, are the sums.
   3. The limit is exceeded only if no TABLE is free, or if so many are used that
      a search for a victim may end before it finds a free one
-     (Table_cache_core::evict_over()).
+     (Table_cache_core::take_victims()).
 
   So the function looks at these again for some seconds. It reports an error if
   one of them stays wrong while no thread opens or closes a TABLE.

@@ -10,13 +10,8 @@
 #include "table_cache_core.h"
 
 /**
-  Verify what must hold while order_mutex and the locks of all slots are free.
-
-  1. Each object in the order is linked.
-  2. If it is free, it is in a list, it has no user, and its share has a hint.
-
-  Walks through all lists. This thread holds order_mutex, and waits for slots,
-  which no other function of the core does.
+  Verify what must hold while order_mutex and the locks of all shares are free:
+  the notes of each object in the order agree with the lists that it is in.
 
   @param[out] n_free  number of free objects in the order
   @return NULL, or what is wrong
@@ -28,21 +23,19 @@ template <class A> const char *Table_cache_core<A>::check(ulong *n_free)
   ulong n= 0;
   *n_free= 0;
   auto check_object= [&](Object *object) {
-    Slot *slot;
-    for (uint tries= 0; !(slot= trylock_slot_of(object)); tries++)
-      Table_cache_lock::pause(tries);
-    const Table_cache_state &state= A::state(object);
-    n++;
-    *n_free+= state.free;
-    if (!state.linked)
-      wrong= "an object in the order is not linked";
-    if (state.free && A::user(object))
-      wrong= "a free object has a user";
-    if (state.free && !(A::share(object)->hints & Share::bit(state.place)))
-      wrong= "a hint is clear though there is a free object";
-    if (state.free && **A::Share_links::prev_ptr(object) != object)
-      wrong= "a free object is in no list";
-    slot->lock.unlock();
+    with_lock(A::share(object), [&]() {
+      const Table_cache_state &state= A::state(object);
+      n++;
+      *n_free+= state.free;
+      if (!state.linked)
+        wrong= "an object in the order is not linked";
+      if (state.free && A::user(object))
+        wrong= "a free object has a user";
+      if (state.free && !A::share(object)->elements)
+        wrong= "a share has a free object and does not count it";
+      if (state.free && **A::Share_links::prev_ptr(object) != object)
+        wrong= "a free object is in no list";
+    });
   };
   mysql_mutex_lock(&order_mutex);
   for (Object *list : { first.front(), ahead.front() })

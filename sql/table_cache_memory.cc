@@ -177,8 +177,6 @@ void tdc_weigh_share(TDC_element *element, TABLE_SHARE *share, bool new_share)
              share->name_hash.array.max_element *
              share->name_hash.array.size_of_element, UINT_MAX32);
   size_t bytes= element->root_bytes;
-  if (const size_t slot_bytes= tc_slot_bytes(element))
-    bytes+= slot_bytes + MALLOC_BYTES;
   if (!new_share)
   {
     mysql_mutex_lock(&share->LOCK_share);

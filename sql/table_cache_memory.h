@@ -14,9 +14,7 @@
      TABLE, and subtracts them when the core of the table cache
      (table_cache_core.h) stops counting the TABLE.
   2. definitions: each TABLE_SHARE with its mem_root, its engine-independent
-     statistics, its TDC_element, and the slots that it gets with its second
-     TABLE (table_cache_slot.h). The slots are freed soon after the share, when
-     no other thread can look for a TABLE in them.
+     statistics, and its TDC_element.
   3. innodb: each dict_table_t with its indexes (dict0limit.cc).
 
   Each object notes how many bytes it has added to its sum, and subtracts as

@@ -23,10 +23,7 @@ typedef I_P_List<TABLE, TABLE_share> Table_list;
 void tc_init();
 void tc_deinit();
 
-size_t tc_slot_bytes(TDC_element *element);
 void tc_init_part(TDC_element *element);
-void tc_deinit_part(TDC_element *element);
-void tc_free_slots(TDC_element *element);
 void tc_reset_part(TDC_element *element);
 void tc_assert_no_free(TDC_element *element);
 

@@ -75,18 +75,6 @@ Tc_scan tc_is_scan(THD *thd, const TABLE_LIST *tl)
 }
 
 
-/** Number of free TABLEs of a share. It is a guess if the share is in use. */
-
-static uint free_tables(TDC_element *element)
-{
-  uint n= 0;
-  tc.each_slot(free_lists(element), [&](const TABLE_cache_share::Slot &slot) {
-    n+= slot.elements.load(std::memory_order_relaxed);
-  });
-  return n;
-}
-
-
 /**
   Does the process have only an eighth of its descriptors left, or less? This
   counts only the files that mysys has opened, so not InnoDB's.
@@ -117,7 +105,8 @@ bool tc_scan_leaves_last(TDC_element *element)
 {
   return !element->only_scanned &&
          (tc_records() < tc_size || tc.has_evict_first()) &&
-         !few_descriptors_left() && free_tables(element) == 1;
+         !few_descriptors_left() &&
+         free_lists(element)->elements.load(std::memory_order_relaxed) == 1;
 }
 
 

@@ -4,114 +4,104 @@
 
 /**
   @file
-  The free objects of a share, in one list (slot) for each place. Place 0 is the
-  home. Each other place is 1 + the number of a shard. A shard is a group of
-  CPUs.
-
-  1. A share that has one object keeps it at home. CPUs that use it in turn
-     share three cache lines: those of the home, of the object and of its user.
-  2. A share that has several objects keeps each in the place of the CPU that
-     acquired it last, so each CPU writes to cache lines of its own.
-  3. A share that has never had two objects has memory for its home only.
+  What the core of the table cache (table_cache_core.h) keeps for each share,
+  and for each object.
 */
 
 #include "my_global.h"
 #include "my_sys.h"
 #include "my_cpu.h"
+#include "mysql/psi/mysql_thread.h"
 #include "sql_plist.h"
-#include <aligned.h>
 #include <atomic>
-#include <new>
-#include <thread>
 
 /** A test defines this to count the locks that it takes. */
 #ifndef TABLE_CACHE_LOCKED
 #define TABLE_CACHE_LOCKED() do {} while (0)
 #endif
 
-/**
-  A spin lock, held for about ten instructions. A mysql_mutex_t does not fit in
-  the cache line of the data it protects.
+/** Where threads wait for the lock of any share. The cache has one. */
+struct Table_cache_waits
+{
+  mysql_mutex_t mutex;
+  mysql_cond_t cond;
+};
 
-  The holder may lose its CPU. So a waiting thread spins, then yields, and then
-  sleeps: even one with real-time priority lets the holder run in the end. A
-  thread that waits holds no mutex of the core.
+/**
+  The lock of a share, held for about ten instructions. The holder never waits
+  for anything. A mysql_mutex_t does not fit in the cache line of what it
+  protects.
+
+  A thread that finds it locked spins for a microsecond or so. That is enough
+  unless the holder has lost its CPU. Then the thread sleeps in the kernel.
 */
 
 class Table_cache_lock
 {
-  std::atomic<uint32> locked;
-
-  ATTRIBUTE_NOINLINE void wait()
-  {
-    for (uint tries= 0; !trylock(); tries++)
-      pause(tries);
-  }
-
-  /** Is this lock not destroyed? */
-  void assert_alive() const
-  { DBUG_ASSERT(locked.load(std::memory_order_relaxed) <= 1); }
-
-public:
-  Table_cache_lock(): locked(0) {}
-#ifndef DBUG_OFF
-  ~Table_cache_lock() { locked= ~0U; }
-#endif
-
-  /** Wait after an attempt. @param tries  number of earlier attempts */
-  static void pause(uint tries)
-  {
-    if (tries < 64)
-      MY_RELAX_CPU();
-    else if (tries < 128)
-      std::this_thread::yield();
-    else
-      my_sleep(100);                            /* microseconds */
-  }
+  enum : uint32 { FREE, LOCKED, AWAITED };
+  /** AWAITED: locked, and a thread may sleep until it is unlocked. */
+  std::atomic<uint32> word;
 
   bool trylock()
   {
-    assert_alive();
-    if (locked.load(std::memory_order_relaxed) ||
-        locked.exchange(1, std::memory_order_acquire))
-      return false;
-    TABLE_CACHE_LOCKED();
-    return true;
+    uint32 expected= FREE;
+    return word.compare_exchange_strong(expected, LOCKED,
+                                        std::memory_order_acquire,
+                                        std::memory_order_relaxed);
   }
-  void lock()
+
+  ATTRIBUTE_NOINLINE void wait(Table_cache_waits *waits)
   {
-    assert_alive();
-    if (unlikely(locked.exchange(1, std::memory_order_acquire)))
-      wait();
-    else
-      TABLE_CACHE_LOCKED();
+    for (uint spins= 0; spins < 64; spins++)
+    {
+      MY_RELAX_CPU();
+      if (word.load(std::memory_order_relaxed) == FREE && trylock())
+        return;
+    }
+    mysql_mutex_lock(&waits->mutex);
+    while (word.exchange(AWAITED, std::memory_order_acquire) != FREE)
+      mysql_cond_wait(&waits->cond, &waits->mutex);
+    mysql_mutex_unlock(&waits->mutex);
   }
-  void unlock() { locked.store(0, std::memory_order_release); }
+
+  /** The waiting thread sets AWAITED under the mutex, so it does not miss this. */
+  ATTRIBUTE_NOINLINE static void wake(Table_cache_waits *waits)
+  {
+    mysql_mutex_lock(&waits->mutex);
+    mysql_cond_broadcast(&waits->cond);
+    mysql_mutex_unlock(&waits->mutex);
+  }
+
+public:
+  Table_cache_lock(): word(FREE) {}
+
+  void lock(Table_cache_waits *waits)
+  {
+    if (unlikely(!trylock()))
+      wait(waits);
+    TABLE_CACHE_LOCKED();
+  }
+  /** Another thread may free the lock's memory before this returns. */
+  void unlock(Table_cache_waits *waits)
+  {
+    if (unlikely(word.exchange(FREE, std::memory_order_release) == AWAITED))
+      wake(waits);
+  }
   void assert_locked() const
-  { DBUG_ASSERT(locked.load(std::memory_order_relaxed)); }
+  { DBUG_ASSERT(word.load(std::memory_order_relaxed) != FREE); }
 };
 
 
-/**
-  The cache's notes about an object. TABLE::instance has room for them.
-
-  "place" names the object's slot: the slot that a free object is in, or the
-  slot to which the user of a used object will release it. After add(), only the
-  thread that acquires the object changes the place, while it holds the lock of
-  the old slot. So a thread that reads the place, locks its slot and finds the
-  place unchanged may rely on "free".
-*/
+/** The cache's notes about an object. */
 
 struct Table_cache_state
 {
-  std::atomic<uchar> place;
-  /** Is the object in the list of its slot? Needs the slot's lock. */
+  /** Is the object in a list of its share? Needs the share's lock. */
   bool free;
   /**
-    0: in no list of the order of eviction; Table_cache_core::LINKED: in "ahead"
-    or the queue; LINKED_FIRST: in "first". A thread that writes this holds the
-    mutex of the order, and in addition either holds the slot's lock or is the
-    object's user. To read it, a thread needs one of these three.
+    Which list of the order of eviction the object is in; 0: in none. To write
+    this, a thread holds order_mutex, and in addition either holds the share's
+    lock or is the object's user. To read it, a thread needs one of these three.
   */
   uchar linked;
   /** Belongs to the object's user, not to the core. Needs no lock. */
@@ -119,123 +109,49 @@ struct Table_cache_state
 };
 
 
-/** The free objects of a share in one place. */
+/**
+  A share's free objects, in one cache line, or a half of one.
 
-template <class Object, class Links> struct Table_cache_slot
+  A TABLE with its Fields and its handler is some kilobytes, and a thread gets it
+  back cheaply if it is in the cache of the thread's CPU. So each quarter of the
+  CPUs has a list. That costs no memory, because the line has room for it.
+*/
+
+template <class Object, class Links> struct alignas(64) Table_cache_share
 {
   typedef I_P_List<Object, Links> Free_list;
+  static constexpr uint LISTS= 4;
 
+  /** Protects all other members. Any thread reads those that are atomic. */
   Table_cache_lock lock;
-  /** Length of "free". Written with the lock; any thread reads it. */
+  /** Number of free objects. */
   std::atomic<uint32> elements;
-  /** Needs the lock. Front: released last. */
-  Free_list free;
+  /** By the CPU that released the object. Front: released last. */
+  Free_list free[LISTS];
   /**
-    Number of hits in this place since the share was opened, and the time of the
-    last release to it, 0 if there was none. Written with the lock; any thread
-    reads them.
+    Number of hits since the share was opened, and the time of the last release,
+    0 if there was none.
   */
   std::atomic<ulonglong> hits, last_release;
 
-  Table_cache_slot(): elements(0), hits(0), last_release(0) {}
+  Table_cache_share(): elements(0), hits(0), last_release(0) {}
+
+  /** A free object: of this list, or else of any other one; NULL if none. */
+  Object *front(uint list)
+  {
+    for (uint i= 0; i < LISTS; i++)
+    {
+      if (Object *object= free[(list + i) % LISTS].front())
+        return object;
+    }
+    return NULL;
+  }
 
   /** Add to a counter that has a lock: no atomic addition is needed. */
   template <class T> static void add(std::atomic<T> &counter, int n)
   {
     counter.store(counter.load(std::memory_order_relaxed) + n,
                   std::memory_order_relaxed);
-  }
-};
-
-
-/**
-  A share's part in the cache: 64 bytes in one cache line. A line of 128 or 256
-  bytes holds neighbours, too, but threads that want lines of their own use the
-  lone slots.
-*/
-
-template <class Object, class Links>
-struct alignas(64) Table_cache_share
-{
-  typedef Table_cache_slot<Object, Links> Slot;
-  /** A slot of another place than the home has a cache line of its own. */
-  struct alignas(CPU_LEVEL1_DCACHE_LINESIZE) Lone_slot: public Slot {};
-
-  /**
-    The places where the share may have free objects, one bit for each. The bit
-    of a place changes only while a thread holds the lock of its slot. Whenever
-    that lock is free,
-
-        bit clear  =>  the share has no free object in this place.
-  */
-  std::atomic<ulonglong> hints;
-  /**
-    The slots of places 1 and up; NULL until the share has two objects. Needs no
-    lock: the first thread that sets it wins. The slots stay until no thread can
-    look for an object of the share: free_slots().
-  */
-  std::atomic<Lone_slot*> slots;
-  /** Number of objects, used and free. Written with the mutex of the order. */
-  std::atomic<uint32> objects;
-  /** Place 0. */
-  Slot home;
-
-  Table_cache_share(): hints(0), slots(NULL), objects(0) {}
-  ~Table_cache_share() { aligned_free(slots); }
-
-  static ulonglong bit(uint place) { return 1ULL << place; }
-
-  /** The share has got a free object in this place. */
-  void set_hint(uint place)
-  {
-    if (!(hints.load(std::memory_order_relaxed) & bit(place)))
-      hints.fetch_or(bit(place), std::memory_order_release);
-  }
-
-  /** The share has no free object in this place. */
-  void clear_hint(uint place)
-  {
-    if (hints.load(std::memory_order_relaxed) & bit(place))
-      hints.fetch_and(~bit(place), std::memory_order_release);
-  }
-
-  /**
-    Make the slots of n places. If out of memory, the share keeps using only its
-    home; the next thread that adds an object tries again.
-  */
-  ATTRIBUTE_NOINLINE void make_slots(uint n)
-  {
-    DBUG_EXECUTE_IF("tc_slots_out_of_memory", return;);
-    Lone_slot *none= NULL, *array= static_cast<Lone_slot*>
-      (aligned_malloc(n * sizeof(Lone_slot), CPU_LEVEL1_DCACHE_LINESIZE));
-    for (uint i= 0; array && i < n; i++)
-      new (array + i) Lone_slot;
-    if (array && !slots.compare_exchange_strong(none, array))
-      aligned_free(array);
-  }
-
-  /**
-    Free the slots of n places.
-
-    @pre The share has no object, and no other thread uses the share. A thread
-    in acquire() uses the share, too: it may lock a slot that has no object.
-  */
-  void free_slots(uint n)
-  {
-    Lone_slot *array= slots.exchange(NULL, std::memory_order_relaxed);
-    DBUG_ASSERT(!objects && home.free.is_empty());
-    /* A hint may be set though there is no free object. */
-    hints.store(0, std::memory_order_relaxed);
-    for (uint i= 0; array && i < n; i++)
-      array[i].~Lone_slot();
-    aligned_free(array);
-  }
-
-  /** @pre The share has the slots, unless this is its home. */
-  Slot *slot(uint place)
-  {
-    return likely(!place) ? &home :
-           slots.load(std::memory_order_acquire) + place - 1;
   }
 };
 

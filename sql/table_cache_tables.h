@@ -8,9 +8,9 @@
   table_cache*.cc use this.
 
   The core keeps what it needs in fields that TABLE has anyway, so TABLE has the
-  size that MariaDB gives it, and a hit writes only to its first cache lines:
+  size that MariaDB gives it:
 
-  - next and prev, of a free TABLE: links of its slot;
+  - next and prev, of a free TABLE: links of a list of its share;
   - global_free_next and global_free_prev: links of the order of eviction;
   - instance: the Table_cache_state, see there;
   - insert_values, of a free TABLE: the stamp. TABLE::init() sets it to NULL
@@ -25,6 +25,7 @@
 #include "debug_sync.h"
 #include "table_cache.h"
 #include "table_cache_core.h"
+#include "table_cache_machine.h"
 #include "table_cache_memory.h"
 #include "table_cache_parts.h"
 

@@ -45,7 +45,7 @@
     TDC_element::LOCK_table_share       see TDC_element
     LOCK_table_cache                    the order of eviction, the count; it is
                                         order_mutex in table_cache_core.h
-    lock of a slot                      see table_cache_slot.h
+    Table_cache_lock                    a share's free TABLEs
 
   One function takes a lock against this order, but does not wait for it:
   tdc_release_share() tries LOCK_unused_shares while it holds LOCK_table_share.
@@ -240,7 +240,6 @@ static void element_destructor(uchar *memory)
                                                        LF_HASH_OVERHEAD);
   assert_clean(element);
   free_long_key(element);
-  tc_deinit_part(element);
   mysql_cond_destroy(&element->COND_release);
   mysql_mutex_destroy(&element->LOCK_table_share);
 }
@@ -264,27 +263,6 @@ static void element_initializer(LF_HASH *, void *dst, const void *src)
   element->m_key_length= (uint) key->length;
   element->misses= element->scan_opens= element->evictions= 0;
   tc_reset_part(element);
-}
-
-
-/** MariaDB's function for this: free_elements() replaces it, and calls it. */
-static lf_pinbox_free_func *free_memory_of_elements;
-
-/**
-  Free elements that have left the hash and that no thread has pinned any more.
-  The hash calls this.
-
-  @param first  a list of elements, each behind the header that lf_hash gives it
-  @param last   the last one
-*/
-
-static void free_elements(void *first, void *last, void *alloc)
-{
-  const uint link= tdc_hash.alloc.pinbox.free_ptr_offset;
-  for (uchar *node= static_cast<uchar*>(first); node;
-       node= node == last ? NULL : *reinterpret_cast<uchar**>(node + link))
-    tc_free_slots(reinterpret_cast<TDC_element*>(node + LF_HASH_OVERHEAD));
-  free_memory_of_elements(first, last, alloc);
 }
 
 
@@ -1109,8 +1087,6 @@ bool tdc_init()
   tdc_hash.alloc.constructor= element_constructor;
   tdc_hash.alloc.destructor= element_destructor;
   tdc_hash.initializer= element_initializer;
-  free_memory_of_elements= tdc_hash.alloc.pinbox.free_func;
-  tdc_hash.alloc.pinbox.free_func= free_elements;
   tdc_inited= true;
   DBUG_RETURN(false);
 }

@@ -325,8 +325,7 @@ def main():
         if stress.was_restarted(main_client, before, started):
             problems.append("the server was started anew")
         for name in ("Opened_tables", "Table_open_cache_hits",
-                     "Table_open_cache_misses", "Table_open_cache_evictions",
-                     "Table_open_cache_remote_hits"):
+                     "Table_open_cache_misses", "Table_open_cache_evictions"):
             result[name] = status(main_client, name)
         if "a connection hangs" not in problems:
             result["tables_checked"], result["invariants"] = \

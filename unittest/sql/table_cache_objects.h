@@ -9,6 +9,9 @@
 */
 
 #include "table_cache_core.h"
+#include "table_cache_machine.h"
+#include <aligned.h>
+#include <new>
 
 struct Test_user;
 struct Test_share;
