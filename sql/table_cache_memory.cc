@@ -100,6 +100,7 @@ TABLE *tc_alloc_table(THD *thd)
   {
     Table_cache_weight *weight= Table_cache_instance::weight_of(table);
     weight->allocated_before= before;
+    weight->constant= Table_cache_weight::NOT_ADDED;
     Table_cache_instance::set_weight(table, 0);
   }
   return table;
@@ -116,6 +117,7 @@ void tc_weigh_new(THD *thd, TABLE *table)
   Table_cache_weight *weight= Table_cache_instance::weight_of(table);
   const int64 allocated= (int64) thd->status_var.global_memory_used -
                          weight->allocated_before;
+  DBUG_ASSERT(weight->constant == Table_cache_weight::NOT_ADDED);
   const int64 others= allocated - (int64) root_bytes(&table->mem_root);
   /* Opening it may have freed the memory of another table. */
   const int64 least= sizeof(TABLE) + sizeof(Table_cache_weight);

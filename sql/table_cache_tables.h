@@ -49,8 +49,12 @@ struct Table_cache_weight
 {
   /** Bytes of the connection when it began to open the TABLE. */
   int64 allocated_before;
-  /** Bytes that do not change while the TABLE is open. */
+  /**
+    Bytes that do not change while the TABLE is open. NOT_ADDED until
+    tc_add_table(), which asserts that tc_alloc_table() has made the TABLE.
+  */
   uint32 constant;
+  static constexpr uint32 NOT_ADDED= ~0U;
   /** Bytes added to Table_cache_memory::tables. Any thread reads this. */
   std::atomic<uint32> bytes;
 };
