@@ -230,8 +230,7 @@ uint tc_evict_unused(THD *thd, uint count)
   uint closed= 0;
   Table_list list;
   while (closed < count &&
-         tc.evict(thd, No_table_needed(), MY_MIN(count - closed, 4), false,
-                  &list))
+         tc.evict(thd, No_table_needed(), MY_MIN(count - closed, 4), &list))
   {
     while (TABLE *table= list.pop_front())
     {
