@@ -57,6 +57,7 @@ import scenarios                                            # noqa: E402
 VARIANTS = ("stock", "patched")
 TOP = pathlib.Path(__file__).resolve().parents[1]
 RESULTS = TOP / "sql-bench/results"
+CLAIMS = TOP / "sql-bench/claims"
 # Files that no benchmark reads, as git's patterns
 UNREAD = ("**/*.md", "docs/**", "sql-bench/results/**", "BUILD/lib/tested-*",
           "mysql-test/**", "**/mysql-test/**", "unittest/**")
@@ -155,7 +156,7 @@ class Run:
             "scenario": scenario.name, "title": scenario.title,
             "source": scenario.source, "question": scenario.question,
             "method": scenario.method, "caveat": scenario.caveat,
-            "unit": scenario.unit, "plot": scenario.plot,
+            "unit": scenario.unit,
             "higher_is_better": scenario.higher_is_better,
             "settings": dict(self.settings, quick=options.quick),
             "quick": options.quick, "pairs": self.pairs,
@@ -539,12 +540,10 @@ def parse(words):
     parser.add_argument("--resume", action="store_true",
                         help="continue an interrupted run")
     parser.add_argument("--report", action="store_true",
-                        help="write docs/PERFORMANCE.md from the raw data "
-                        "that is there, without measuring; a run writes its "
-                        "own report beside its raw data")
-    parser.add_argument("--second", type=pathlib.Path, metavar="DIR",
-                        help="with --report: the raw data of a second run, "
-                        "to say which of its ratios agree")
+                        help="keep the raw data that is there, and write "
+                        "docs/PERFORMANCE.md from all that is kept, without "
+                        "measuring; a run writes its own report beside its "
+                        "raw data")
     parser.add_argument("--output", type=pathlib.Path,
                         help="directory of the raw data (default: "
                         "out/BASE/bench)")
@@ -571,8 +570,6 @@ def parse(words):
         value = getattr(options, name)
         if value is not None and value <= 0:
             parser.error(f"--{name} must be more than 0")
-    if options.second and not options.report:
-        parser.error("--second goes with --report")
     peers = [name for name, _ in options.peers]
     if len(set(peers)) < len(peers):
         parser.error("each --peer needs a name of its own")
@@ -697,11 +694,11 @@ def main():
         return
     if options.report:
         need_raw_data(options.output)
-        if options.second:
-            need_raw_data(options.second)
-        report.write(options.output, TOP / "docs", scenarios.ALL,
-                     options.second, options.trees.name,
-                     RESULTS, report.IN_DOCS)
+        if options.output.resolve() != options.results:
+            for name in scenarios.ALL:
+                report.keep(options.output, options.results, name)
+        report.write_claims(TOP / "docs" / "PERFORMANCE.md", RESULTS,
+                            scenarios.ALL, report.read_claims(CLAIMS))
         print(f"wrote {TOP / 'docs' / 'PERFORMANCE.md'}")
         return
     obey_signals()
@@ -733,8 +730,7 @@ def measure(chosen, options):
             except BenchError as error:
                 failed.append(f"--peer {server.variant}: {error}")
     print(f"{(time.monotonic() - begin) / 60:.1f} minutes")
-    report.write(options.output, options.output, scenarios.ALL,
-                 series=options.trees.name)
+    report.write(options.output, scenarios.ALL, options.trees.name)
     print(f"report: {options.output / 'PERFORMANCE.md'}", flush=True)
     if options.short:
         print("\n".join(compare.table(
@@ -747,7 +743,7 @@ def measure(chosen, options):
 if __name__ == "__main__":
     try:
         main()
-    except BenchError as error:
+    except (BenchError, report.ClaimError) as error:
         print(f"BUILD/bench: error: {error}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:

@@ -54,11 +54,6 @@ opened 4
 """
 
 
-WITHOUT_PLOTS = unittest.mock.patch.multiple(
-    report, **dict.fromkeys(("plot", "forest", "save", "style"),
-                            unittest.mock.DEFAULT))
-
-
 def parse(*words):
     return bench.parse(["--trees", "/nonexistent", *words])
 
@@ -67,7 +62,7 @@ def data(**more):
     """What a run keeps, of one scenario with one cell."""
     return dict({"scenario": "s", "title": "T", "source": "S",
                  "question": "Q?", "method": "M.", "caveat": "C.",
-                 "unit": "u", "plot": None, "quick": False, "pairs": 5,
+                 "unit": "u", "quick": False, "pairs": 5,
                  "settings": {"quick": False}, "higher_is_better": True,
                  "date": "D", "versions": {}, "remarks": [],
                  "machine": {"cpus": 2, "cpu": "c", "memory_GiB": 1,
@@ -305,7 +300,6 @@ class OptionsTest(unittest.TestCase):
         self.fails("--peer=name-only")
         self.fails("--peer=stock=/socket")
         self.fails("--peer=one=/socket", "--peer=one=/other")
-        self.fails("--second=/nonexistent")
         self.fails("--tables=0")
         self.fails("--sysbench-rows=-1")
         with self.assertRaises(BenchError):
@@ -1579,21 +1573,13 @@ class TurnsTest(unittest.TestCase):
 
 
 class ScenariosTest(unittest.TestCase):
-    def test_cells_have_labels_of_their_own_and_what_plots_need(self):
+    def test_cells_have_labels_of_their_own(self):
         for words in ((), ("--quick",)):
             options = parse(*words)
             for name, scenario in scenarios.ALL.items():
-                cells = scenario.cells(options)
-                labels = [cell["label"] for cell in cells]
+                labels = [cell["label"] for cell in scenario.cells(options)]
+                self.assertTrue(labels, name)
                 self.assertEqual(len(labels), len(set(labels)), name)
-                plot = scenario.plot or {"x": "label"}
-                drawn = [cell for cell in cells if plot["x"] in cell]
-                self.assertTrue(drawn, name)
-                if "ylabel" not in plot:    # which is of some cells only
-                    self.assertEqual(drawn, cells, name)
-                for cell in drawn:
-                    for key in plot.get("panel", ()):
-                        self.assertIn(key, cell, name)
 
     def test_every_scenario_says_what_it_asks_and_does_not_show(self):
         for name, scenario in scenarios.ALL.items():
@@ -1671,56 +1657,64 @@ class ReportTest(unittest.TestCase):
         self.assertIn("| 2.00 to 2.00 | 5 | 7 |", text)
         self.assertNotIn("not a full run", text)
 
-    def test_second_run_that_differs_is_named(self):
-        def run(**ratios):
-            return data(cells=[
-                {"label": label, "values": {"stock": [1.0, 1.0, 1.0],
-                                            "patched": found}}
-                for label, found in ratios.items()])
-        text = "\n".join(report.section(
-            run(same=[1.0, 2.0, 3.0], differs=[1.0, 1.1, 1.2],
-                once=[1.0, 1.0, 1.0]), Fake(),
-            run(same=[2.5, 2.6, 2.7], differs=[1.3, 1.4, 1.5])))
-        self.assertIn("A second run: 1 of 2 ratios agree", text)
-        self.assertIn("not differs 1.40 (1.30 to 1.50).", text)
-
-    def test_series_keep_their_results_beside_each_other(self):
-        with tempfile.TemporaryDirectory() as work:
-            work = pathlib.Path(work)
-            scenario = Fake()
-            one, two = work / "one", work / "two"
-            for output, stock in ((one, 1.0), (two, 8.0)):
-                output.mkdir()
-                (output / "s.json").write_text(json.dumps(data(cells=[
-                    {"label": "cell", "values": {"stock": [stock],
-                                                 "patched": [2.0]}}])))
-            with WITHOUT_PLOTS:
-                report.write(one, work, {"s": scenario})
-                report.write(two, work, {"s": scenario}, series="11.8")
-                # Nothing is measured again: all stays
-                report.write(work / "none", work, {"s": scenario})
-            lines = (work / "PERFORMANCE.md").read_text()
-        self.assertIn("| cell | 1 | 2 | 2.00 |", lines)
-        self.assertIn("| cell | 8 | 2 | 0.25 |", lines)
-        self.assertIn("BUILD/bench s", lines)
-        self.assertEqual(lines.count(" --base 11.8`"), 1)
-        self.assertIn(", MariaDB 11.8](performance/11.8/s.svg)", lines)
-
-    def test_second_run_goes_with_the_first_that_it_repeats(self):
+    def test_a_run_has_a_report_of_all_its_cells(self):
         with tempfile.TemporaryDirectory() as work:
             work = pathlib.Path(work)
             (work / "s.json").write_text(json.dumps(data()))
-            with WITHOUT_PLOTS:
-                report.write(work, work, {"s": Fake()}, second=work)
-                second = work / "results" / "10.11" / "s.second.json"
-                self.assertTrue(second.exists())
-                report.write(work / "none", work, {"s": Fake()})
-                self.assertTrue(second.exists())
-                report.write(work, work, {"s": Fake()})
-                self.assertTrue(second.exists())
-                (work / "s.json").write_text(json.dumps(data(remarks=["new"])))
-                report.write(work, work, {"s": Fake()})
-                self.assertFalse(second.exists())
+            report.write(work, {"s": Fake(), "absent": Fake()}, "11.8")
+            text = (work / "PERFORMANCE.md").read_text()
+        self.assertIn("| one | 1 | 3 | 3.00 |", text)
+        self.assertIn("## Summary, MariaDB 11.8", text)
+        self.assertEqual(text.count(" --base 11.8`"), 1)
+
+    CLAIMS = """\
+# a remark
+10.11 s
+  what is shown: pages/s | a, 1 connection
+  ? what is not measured | a, 2 connections
+  all of b: [us] | b [*
+11.8 s
+  the same | a, 1 connection
+"""
+
+    def claims(self, text, work):
+        """The page that is written of some claims."""
+        work = pathlib.Path(work)
+        cells = [{"label": label, "values": {
+            "stock": [200.0, 200.0, 200.0], "patched": patched,
+            "stock again": [200.0, 200.0, 201.0]}} for label, patched in (
+                ("a, 1 connection", [400.0, 2e6, 410.0]),
+                ("b [1]", [100.0] * 3), ("b [2]", [400.0] * 3))]
+        for series in ("10.11", "11.8"):
+            (work / "results" / series).mkdir(parents=True, exist_ok=True)
+            (work / "results" / series / "s.json").write_text(json.dumps(data(
+                cells=cells, machine=dict(data()["machine"], revision="r"))))
+        (work / "claims").write_text(text)
+        report.write_claims(work / "PAGE.md", work / "results", {"s": Fake()},
+                            report.read_claims(work / "claims"))
+        return (work / "PAGE.md").read_text()
+
+    def test_claims_are_rows_of_the_page(self):
+        with tempfile.TemporaryDirectory() as work:
+            text = self.claims(self.CLAIMS, work)
+        self.assertIn('<a id="s"></a>[s](results/10.11/s.json) | what is shown: '
+                      "pages/s | 200 | 410 | 2.05× | 2.00 to 10,000 | 200 |",
+                      text)
+        self.assertIn('<a id="s-11.8"></a>[s](results/11.8/s.json) | the same |',
+                      text)
+        self.assertIn("| s | all of b: [us] | - | - | 1.00× | cells: 0.50 to 2.00 "
+                      "| - |", text)
+        self.assertNotIn("not measured", text)
+        self.assertIn("| `BUILD/bench s --pairs 5 --control --base 11.8` | 11.8 | D "
+                      "| c | r | 3 |", text)
+        self.assertIn("- **s**: Q? C.", text)
+
+    def test_claims_name_cells_that_there_are(self):
+        with tempfile.TemporaryDirectory() as work:
+            for before, after in (("| a, 1", "| c, 1"), ("11.8 s", "11.8 t"),
+                                  ("| b [*", "| c*")):
+                with self.assertRaises(report.ClaimError):
+                    self.claims(self.CLAIMS.replace(before, after), work)
 
     def test_raw_data_is_kept_whole(self):
         with tempfile.TemporaryDirectory() as work:
@@ -1738,84 +1732,24 @@ class ReportTest(unittest.TestCase):
                              + len(kept["cells"]) + len(kept["remarks"]))
             self.assertIsNone(report.keep(work, work / "results", "two"))
 
-    def test_report_shows_the_plots_that_it_is_to_have(self):
+    def test_report_of_this_repository_is_that_of_its_raw_data(self):
+        page = bench.TOP / "docs/PERFORMANCE.md"
         with tempfile.TemporaryDirectory() as work:
-            work = pathlib.Path(work)
-            (work / "s.json").write_text(json.dumps(data()))
-            for drawn, images in ((None, ["forest", "s"]), (("performance/s",),
-                                                            ["s"]), ((), [])):
-                with WITHOUT_PLOTS as fakes:
-                    report.write(work, work, {"s": Fake()}, drawn=drawn)
-                text = (work / "PERFORMANCE.md").read_text()
-                self.assertEqual(re.findall(r"!\[.*\]\(performance/(.*)\.svg\)",
-                                            text), images)
-                self.assertEqual(fakes["plot"].called, "s" in images)
-                self.assertEqual(fakes["forest"].called, "forest" in images)
-
-    def test_report_has_the_overview_from_its_first_heading_on(self):
-        with tempfile.TemporaryDirectory() as work:
-            work = pathlib.Path(work)
-            (work / "s.json").write_text(json.dumps(data()))
-            overview = work / report.OVERVIEW
-            overview.parent.mkdir()
-            overview.write_text("<!-- license -->\nRead it elsewhere.\n\n"
-                                "## In short\n\nFast.\n")
-            with WITHOUT_PLOTS:
-                report.write(work, work, {"s": Fake()})
-            text = (work / "PERFORMANCE.md").read_text()
-        self.assertIn("in one run.\n\n## In short\n\nFast.\n\n## How to", text)
-        self.assertNotIn("elsewhere", text)
-
-    def test_report_of_this_repository_has_its_raw_data_and_plots(self):
-        top = pathlib.Path(report.__file__).resolve().parents[2]
-        text = (top / "docs/PERFORMANCE.md").read_text()
-        self.assertEqual(re.findall(r"\]\((performance/.*)\.svg\)", text),
-                         list(report.IN_DOCS))
-        for name in re.findall(r"\]\(([^#)]+)\)", text):
-            self.assertTrue((top / "docs" / name).exists(), name)
-        for file in (top / "sql-bench/results").rglob("*.json"):
+            # The links in it are relative to its place
+            file = pathlib.Path(work, "docs/PERFORMANCE.md")
+            file.parent.mkdir()
+            results = pathlib.Path(work, "sql-bench/results")
+            shutil.copytree(bench.RESULTS, results)
+            report.write_claims(file, results, scenarios.ALL,
+                                report.read_claims(bench.CLAIMS))
+            self.assertEqual(file.read_text(), page.read_text(),
+                             "run BUILD/bench --report --output "
+                             "sql-bench/results/10.11")
+        for name in re.findall(r"\]\(([^#)]+)\)", page.read_text()):
+            self.assertTrue((page.parent / name).exists(), name)
+        for file in bench.RESULTS.rglob("*.json"):
             self.assertEqual(report.in_lines(json.loads(file.read_text())),
                              file.read_text(), file)
-
-    def test_compact_plot_draws_the_same(self):
-        self.assertEqual(report.compact("""\
-<?xml version="1.0" encoding="utf-8" standalone="no"?>
-<!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN"
-  "http://www.w3.org/Graphics/SVG/1.1/DTD/svg11.dtd">
-<svg width="5.25pt">
- <metadata>
-  <a/>
- </metadata>
- <g id="figure_1">
-  <g id="line2d_1">
-   <path d="M 1.04 2
-L -3.46 4.96
-z
-" clip-path="url(#p1)" style="fill: none"/>
-  </g>
-  <g id="text_1" transform="translate(7.77 8)">
-   <!-- 1.55 -->
-   <g>
-    <text x="1.23" y="2.00" transform="rotate(-0 1.23 2.00)">1.55</text>
-   </g>
-  </g>
- </g>
- <defs>
-  <clipPath id="p1">
-   <rect x="0.06" y="1" width="2" height="2"/>
-  </clipPath>
- </defs>
-</svg>
-"""), """\
-<?xml version="1.0" encoding="utf-8"?>
-<svg width="5.25pt">
-<path d="M1 2L-3.5 5z" clip-path="url(#p1)" style="fill: none"/>
-<g transform="translate(7.8 8)">
-<text x="1.2" y="2">1.55</text>
-</g>
-<defs><clipPath id="p1"><rect x="0.1" y="1" width="2" height="2"/></clipPath></defs>
-</svg>
-""")
 
 
 class ServerTest(unittest.TestCase):

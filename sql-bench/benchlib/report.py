@@ -1,33 +1,46 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Write docs/PERFORMANCE.md and its plots from the raw data of scenarios."""
+"""Write docs/PERFORMANCE.md, and the report of a run, from the raw data of
+scenarios."""
 
 import argparse
-import functools
+import fnmatch
 import json
 import os
-import re
 
 from .scenario import CONTROL
-from .statistics import agree, interval, median, ratio_of_pairs
+from .statistics import geometric_mean, interval, median, ratio_of_pairs
 
 VARIANTS = ("stock", "patched")
-# Middle tones, readable on a light and on a dark page
-COLOURS = {"stock": "#8a8a8a", "patched": "#2f8fd0"}
-PEERS = ("#c07a2c", "#5f9e50", "#a35fb0")
-TEXT = "#767676"                # 4.5:1 on white
-WHISKERS = "#505050"            # on a bar
 FULL = 5                        # pairs of a full run, at least
 # In the label of a cell that has a unit of its own
 MORE_IS_BETTER = ("/s", "KiB in an extent", "results kept", "hits in")
 AS_NAMED = "as named"           # the unit of each cell is in its label
-# The release series whose results come first; the plots of another one are in a
-# directory of its name
+# The release series whose results come first
 FIRST_SERIES = "10.11"
-# The text before the first section in docs/, if there is any
-OVERVIEW = "performance/overview.md"
-# Of the plots, docs/ has these.  The report that a run writes beside its raw
-# data has all
-IN_DOCS = ("performance/forest", "performance/scale", "performance/11.8/forest")
+METHOD = """\
+`BUILD/bench --report` writes this page from the raw data in [{where}]({where}),
+which has every value, and what was done, in full. `sql-bench/claims` says which
+cells are shown. *Stock* is MariaDB without the patches. Both servers are built from
+the same source with the same flags, and take turns in one run, on two CPUs that they
+share with the clients.
+
+- *better*: how many times as good as stock: of rates patched / stock, of times and
+  costs stock / patched. 0.5× is half as good. It is the median over the pairs; a pair
+  is one measurement of each server, one after the other. So it is not always the
+  quotient of the two medians beside it. Of several cells it is the geometric mean.
+- *95 %*: that number lies in this interval with a probability of 95 % (bootstrap over
+  the starts and the pairs of each). An interval that includes 1 shows no difference.
+  Of few pairs, or of one start, it is too narrow. Fewer than three pairs show a
+  tendency only. Of several cells it says the least and the greatest.
+- *stock again*: the stock server, measured a second time in each turn. What differs
+  from stock there is noise.
+
+Each row is of the revision that is named below, not of the newest one, and of a server
+with all parts."""
+
+
+class ClaimError(Exception):
+    """A line of sql-bench/claims that names nothing."""
 
 
 def number(value):
@@ -36,26 +49,12 @@ def number(value):
         return f"{value:,.0f}"
     if 0 < value < 0.001:
         return f"{value:.6f}"
-    return f"{value:.3g}"
+    return f"{value + 0.0:.3g}"         # without the sign of a nought
 
 
 def ratio_text(value):
     """Two decimals, or more where these would be noughts."""
     return f"{value:.2f}" if value >= 0.1 or value == 0 else number(value)
-
-
-def style():
-    """matplotlib, told to draw for light and dark pages."""
-    import matplotlib
-    matplotlib.use("svg")
-    matplotlib.rcParams.update({
-        "svg.hashsalt": "table-cache", "svg.fonttype": "none",
-        "font.sans-serif": ["DejaVu Sans"], "path.simplify": False,
-        "text.color": TEXT, "axes.labelcolor": TEXT, "axes.edgecolor": TEXT,
-        "axes.titlecolor": TEXT, "axes.titlesize": 9,
-        "xtick.color": TEXT, "ytick.color": TEXT, "font.size": 9})
-    from matplotlib import pyplot
-    return pyplot
 
 
 def complete(data):
@@ -82,135 +81,6 @@ def names(data):
         found.update(dict.fromkeys(name for name, values
                                    in cell["values"].items() if values))
     return list(found)
-
-
-def spread(values):
-    """Distances of the lowest and the highest from the median."""
-    middle = median(values)
-    return middle - min(values), max(values) - middle
-
-
-def colour(name, index):
-    return COLOURS.get(name, PEERS[index % len(PEERS)])
-
-
-def strokes(axes, pairs, width, **how):
-    """Draw lines, each ((x, x), (y, y)), as one path of the SVG; one without
-    length is a dot, as wide as the line."""
-    nothing = float("nan")
-    axes.plot([one for x, _ in pairs for one in (*x, nothing)],
-              [one for _, y in pairs for one in (*y, nothing)],
-              linewidth=width, solid_capstyle="round", **how)
-
-
-def bars(pyplot, data):
-    """A bar for each cell and server."""
-    cells, servers = complete(data), names(data)
-    figure, axes = pyplot.subplots(
-        figsize=(8, 0.8 + 0.17 * len(servers) * len(cells)))
-    height = 0.8 / len(servers)
-    for number, name in enumerate(servers):
-        have = [(index, cell["values"][name]) for index, cell
-                in enumerate(cells) if cell["values"].get(name)]
-        axes.barh([-index + 0.4 - height * (number + 0.5)
-                   for index, _ in have],
-                  [median(values) for _, values in have],
-                  height=height, color=colour(name, number), label=name,
-                  xerr=list(zip(*(spread(values) for _, values in have))),
-                  ecolor=WHISKERS)
-    axes.set_yticks([-index for index in range(len(cells))],
-                    [cell["label"] for cell in cells])
-    better = "more" if data["higher_is_better"] else "less"
-    axes.set_xlabel(f"{data['unit']} ({better} is better)")
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    axes.legend(frameon=False)
-    return figure
-
-
-def lines(pyplot, data):
-    """A line for each server, over the cells' value of x, in panels; cells
-    without such a value are in the table only."""
-    x, by = data["plot"]["x"], data["plot"].get("panel", ())
-    panels = {}
-    for cell in complete(data):
-        if x in cell:
-            panels.setdefault(tuple(cell[key] for key in by), []).append(cell)
-    columns = min(len(panels), 3)
-    rows = -(-len(panels) // columns)
-    figure, grid = pyplot.subplots(rows, columns, squeeze=False,
-                                   figsize=(8, 0.6 + 2.2 * rows))
-    for axes in grid.flat[len(panels):]:
-        axes.set_visible(False)
-    for axes, (values, cells) in zip(grid.flat, panels.items()):
-        for number, name in enumerate(names(data)):
-            have = [(cell[x], cell["values"][name]) for cell in cells
-                    if cell["values"].get(name)]
-            if have:
-                # Points of two servers do not cover each other
-                aside = 2 ** (0.12 * (number - (len(names(data)) - 1) / 2))
-                have = [(at * aside, found) for at, found in have]
-                shade = {"color": colour(name, number)}
-                strokes(axes, [((at, at), (value, value)) for at, found in have
-                               for value in found], 2, alpha=0.5, **shade)
-                strokes(axes, [((at, at), (min(found), max(found)))
-                               for at, found in have], 0.8, **shade)
-                middles = [(at, median(found)) for at, found in have]
-                strokes(axes, [((at, at), (value, value))
-                               for at, value in middles], 4, **shade)
-                axes.plot(*zip(*middles), label=name, linewidth=1.2, **shade)
-        axes.set_title(", ".join(
-            str(value) if isinstance(value, str) else f"{key}: {value}"
-            for key, value in zip(by, values)))
-        axes.set_xscale("log", base=2)
-        ticks = sorted({cell[x] for cell in cells})
-        axes.set_xticks(ticks, [f"{tick}" for tick in ticks],
-                        rotation=45 if len(ticks) > 4 else 0)
-        axes.minorticks_off()
-        axes.set_ylim(0, 1.05 * axes.get_ylim()[1])
-        axes.set_xlabel(data["plot"].get("xlabel", x))
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
-    grid.flat[0].legend(frameon=False)
-    figure.supylabel(data["plot"].get("ylabel", data["unit"]), fontsize=9)
-    return figure
-
-
-def plot(data, path):
-    """The plot of one scenario. Where each cell has a unit of its own, values
-    cannot share an axis, but ratios can; unless the scenario names the unit of
-    the cells that have a place on the axis."""
-    pyplot = style()
-    lined = data.get("plot") or {}
-    if data["unit"] == AS_NAMED and "ylabel" not in lined and gains(data):
-        figure = forest(pyplot, [data])
-    else:
-        figure = (lines if lined else bars)(pyplot, data)
-    save(pyplot, figure, path)
-
-
-def repeated(data, again):
-    """What a second run says of the ratios of the first."""
-    second = {cell["label"]: cell["values"] for cell in complete(again)}
-    same, others = 0, []
-    for cell in complete(data):
-        values = second.get(cell["label"])
-        pair = [ratio_of_pairs(run["stock"], run["patched"])
-                for run in (cell["values"], values) if run]
-        if len(pair) < 2 or None in pair:
-            continue
-        if agree(*pair):
-            same += 1
-        else:
-            others.append(f"{cell['label']} "
-                          f"{ratio_text(pair[1]['median'])} ("
-                          f"{ratio_text(pair[1]['low'])} to "
-                          f"{ratio_text(pair[1]['high'])})")
-    if not same and not others:
-        return []
-    return ["", f"A second run: {same} of {same + len(others)} ratios agree, "
-            "one run's median being in the other's spread"
-            + ("; not " + ", ".join(others) if others else "") + "."]
 
 
 def command(data, scenario, series=FIRST_SERIES):
@@ -258,9 +128,8 @@ def cpu_time(cell, name="patched"):
     return ratio_text(found["median"]) if found else "-"
 
 
-def section(data, scenario, again=None, series=FIRST_SERIES, image=()):
-    """The lines of one scenario; again: the data of a second run, image: lines
-    that show its plot."""
+def section(data, scenario, series=FIRST_SERIES):
+    """The lines of one scenario."""
     machine = data["machine"]
     peers = names(data)[len(VARIANTS):]
     title = scenario.title + of_series(series)
@@ -269,7 +138,6 @@ def section(data, scenario, again=None, series=FIRST_SERIES, image=()):
     result = [f"## {title}", "", data["question"], "",
               *headed("What was done", data["method"]), "",
               *headed("What came out", outcome(data)), "",
-              *image,
               f"| {data['unit']} | stock | patched | ratio | 95 % | pairs |"
               + " ratio of CPU time |" * has_cpu
               + "".join(f" {peer} |" for peer in peers)
@@ -292,8 +160,6 @@ def section(data, scenario, again=None, series=FIRST_SERIES, image=()):
             + shown) + " |")
     if data["remarks"]:
         result += ["", *(f"- {remark}" for remark in data["remarks"])]
-    if again:
-        result += repeated(data, again)
     absent = [cell["label"] for cell in data["cells"]
               if cell not in complete(data)]
     if absent:
@@ -394,12 +260,6 @@ def of_series(series):
     return "" if series == FIRST_SERIES else f", MariaDB {series}"
 
 
-def plots_of(series):
-    """Where a series has plots, relative to the report."""
-    return ("performance" if series == FIRST_SERIES
-            else f"performance/{series}")
-
-
 def summary(all_data, scenarios, series=FIRST_SERIES):
     """The lines of the table with a line for each scenario."""
     lines = [f"## Summary{of_series(series)}", "",
@@ -423,181 +283,149 @@ def summary(all_data, scenarios, series=FIRST_SERIES):
     return [*lines, ""]
 
 
-def forest(pyplot, all_data):
-    """All ratios with their intervals, on a logarithmic axis."""
-    rows = []
-    for data in all_data:
-        found = gains(data)
-        if found:
-            if len(all_data) > 1:
-                rows.append((data["title"], None, None, None))
-            rows += found
-    shades = {"gain": COLOURS["patched"], "same": COLOURS["stock"],
-              "loss": PEERS[0]}
-    figure, axes = pyplot.subplots(figsize=(8, 0.8 + 0.16 * len(rows)))
-    for verdict, shade in shades.items():
-        found = [(middle, limits, -index) for index, (_, middle, limits, this)
-                 in enumerate(rows) if this == verdict]
-        strokes(axes, [(limits, (y, y)) for _, limits, y in found], 1,
-                color=shade)
-        strokes(axes, [((middle, middle), (y, y)) for middle, _, y in found], 4,
-                color=shade)
-    axes.axvline(1, color=TEXT, linewidth=0.8)
-    axes.set_xscale("log")
-    axes.set_yticks([-index for index in range(len(rows))],
-                    [label for label, *_ in rows], fontsize=6)
-    for text, row in zip(axes.get_yticklabels(), rows):
-        if row[1] is None:
-            text.set_fontweight("bold")
-    axes.set_ylim(-len(rows), 1)
-    axes.set_xlabel("times better than stock")
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
-    axes.tick_params(axis="y", left=False)
-    return figure
-
-
-def save(pyplot, figure, path):
-    """As an SVG without a background."""
-    figure.tight_layout()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, transparent=True, metadata={"Date": None})
-    pyplot.close(figure)
-    path.write_text(compact(path.read_text()).replace(
-        "<svg ", "<!-- SPDX-License-Identifier: GPL-2.0-only -->\n<svg ", 1))
-
-
-def compact(svg):
-    """The same picture in an SVG of fewer bytes: a line for each path and text,
-    coordinates to a tenth of a point, nothing that is not drawn."""
-    svg = re.sub(r"\s*\n\s*", " ", svg)
-    svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->|<!DOCTYPE.*?>| ?standalone"
-                 r'="no"| id="(?:figure|axes|patch|text|line2d|matplotlib'
-                 r'|[xy]tick|legend|[A-Z][A-Za-z]*Collection)[_.\w]*"', "", svg)
-
-    def rounded(match):
-        return re.sub(r"-?\d+\.\d+", lambda number: f"{float(number[0]):.1f}"
-                      .removesuffix(".0"), match[0])
-
-    svg = re.sub(r' (?:d|x|y|points)="[^"]*"|(?:translate|rotate)\([^)]*\)',
-                 rounded, svg)
-    svg = re.sub(r"(?<=[A-Za-z\d]) +(?=[MLQCz]\b)|(?<=[MLQCz]) +(?=[-\d])", "",
-                 svg)
-    svg = re.sub(r' "|; (?=")', '"', re.sub(r"> +<", "><", svg))
-    svg = re.sub(r' transform="rotate\(-0 [^"]*"', "", svg)
-    # Groups that have neither attributes nor an effect
-    kept, groups = [], []
-    for tag in re.split(r"(</?g\b[^>]*>)", svg):
-        if tag.startswith("<g"):
-            groups.append(tag != "<g>")
-        if not (tag == "<g>" or tag == "</g>" and not groups.pop()):
-            kept.append(tag)
-    svg = re.sub("<defs></defs>", "", "".join(kept))
-    # Write a style that several elements have only once
-    styles = re.findall(r' style="([^"]*)"', svg)
-    often = [look for look in dict.fromkeys(styles) if styles.count(look) > 2]
-    for number, look in enumerate(often):
-        svg = svg.replace(f' style="{look}"', f' class="c{number}"')
-        svg = svg.replace("</style>", f" .c{number}{{{look}}}</style>")
-    return re.sub(r"(?<=[^\n])(?=</?(?:svg|path|text|g|use|style|defs)\b)"
-                  r"(?!</(?:text|style|defs))", "\n", svg.strip()) + "\n"
-
-
-def write(output, docs, scenarios, second=None, series=FIRST_SERIES,
-          results=None, drawn=None):
-    """Keep the raw data output/NAME.json of each scenario that is there, and
-    write the report docs/PERFORMANCE.md from all that is kept: a scenario that
-    output lacks, and other series, stay as they were.
-
-    scenarios: {name: scenario}
-    second: likewise of a second run, which the ratios are compared with
-    series: MariaDB's release series that output has
-    results: where raw data is kept, as SERIES/NAME.json; by default docs/results
-    drawn: the plots that the report has, as in IN_DOCS; by default all
-    """
-    results = results or docs / "results"
-    own = results / series
-    own.mkdir(parents=True, exist_ok=True)
-    for name in scenarios:
-        kept = own / f"{name}.json"
-        before = kept.read_text() if kept.exists() else None
-        if keep(output, own, name) and kept.read_text() != before:
-            # It was compared with the first run that has been replaced
-            (own / f"{name}.second.json").unlink(missing_ok=True)
-        if second:
-            keep(second, own, name, ".second")
-    where = os.path.relpath(results, docs)
-    text = ["<!-- SPDX-License-Identifier: GPL-2.0-only -->",
-            "# Performance, stock against patched", "",
-            "`BUILD/bench --report` writes this page from the raw data of the "
-            "benchmarks, which is in",
-            f"[{where}]({where}). *Stock* is MariaDB without the patches. Both "
-            "servers are built from the",
-            "same source with the same flags, and take turns in one run.", ""]
-    overview = docs / OVERVIEW
-    if overview.exists():
-        # It is worded by hand, for README's readers.  What is before its first
-        # heading is for those who read it by itself
-        by_hand = overview.read_text()
-        text += [*by_hand[by_hand.index("## "):].splitlines(), ""]
-    text += ["## How to read the tables", "",
-             "- *ratio*: the median over the pairs of patched / stock. Each pair "
-             "is one measurement of both servers.",
-             "- *95 %*: the ratio lies in this interval with a probability of 95 % "
-             "(bootstrap over the servers'",
-             "  starts and the pairs of each). With one start only, the interval is "
-             "too narrow.",
-             "- *stock again*: the stock server, measured a second time in each "
-             "turn. What differs from stock",
-             "  there is noise.",
-             "- *Limits*: what the numbers do not show.", ""]
-    for found in sorted({path.name for path in results.iterdir()
-                         if path.is_dir()},
-                        key=lambda name: (name != FIRST_SERIES, name)):
-        text += write_series(docs, results / found, scenarios, found, drawn)
-    (docs / "PERFORMANCE.md").write_text("\n".join(text).rstrip() + "\n")
-
-
-def write_series(docs, results, scenarios, series, drawn):
-    """Draw the plots of a series; return its lines of the report."""
-    def load(name):
-        file = results / f"{name}.json"
-        return paired(json.loads(file.read_text())) if file.exists() else None
-
-    kept = {name: load(name) for name in scenarios}
-    kept = {name: data for name, data in kept.items()
-            if data and complete(data)}
-    text = []
-
-    def image(name, title, draw):
-        path = f"{plots_of(series)}/{name}"
-        if drawn is not None and path not in drawn:
-            return []
-        draw(docs / f"{path}.svg")
-        return [f"![{title}{of_series(series)}]({path}.svg)", ""]
-
-    def draw_forest(path):
-        pyplot = style()
-        save(pyplot, forest(pyplot, kept.values()), path)
-
+def write(output, scenarios, series=FIRST_SERIES):
+    """Write output/PERFORMANCE.md, all cells of the raw data that is there."""
+    text = ["# Performance, stock against patched", "",
+            "*Stock* is MariaDB without the patches. Both servers are built from "
+            "the same source with the same flags, and take turns in one run.", "",
+            "- *ratio*: the median over the pairs of patched / stock. Each pair "
+            "is one measurement of both servers.",
+            "- *95 %*: the ratio lies in this interval with a probability of 95 % "
+            "(bootstrap over the servers' starts and the pairs of each). With one "
+            "start only, the interval is too narrow.",
+            "- *stock again*: the stock server, measured a second time in each "
+            "turn. What differs from stock there is noise.",
+            "- *Limits*: what the numbers do not show.", ""]
+    kept = load(output, scenarios)
     if any(gains(data) for data in kept.values()):
         text += summary(kept.values(), scenarios, series)
-        text += image("forest", "All ratios", draw_forest)
     for name, data in kept.items():
-        text += section(data, scenarios[name], load(f"{name}.second"), series,
-                        image(name, scenarios[name].title,
-                              functools.partial(plot, data)))
-    return text
+        text += section(data, scenarios[name], series)
+    (output / "PERFORMANCE.md").write_text("\n".join(text).rstrip() + "\n")
 
 
-def keep(directory, results, name, run=""):
+def load(directory, names):
+    """{scenario: data} of the raw data that is there."""
+    found = {}
+    for name in names:
+        file = directory / f"{name}.json"
+        if file.exists():
+            data = paired(json.loads(file.read_text()))
+            if complete(data):
+                found[name] = data
+    return found
+
+
+def read_claims(file):
+    """[(series, scenario, [(claim, label, whether it must be there)])] of
+    sql-bench/claims, whose head explains it."""
+    found = []
+    for line in file.read_text().splitlines():
+        if line.startswith("  "):
+            claim, _, label = (word.strip() for word in line.rpartition(" | "))
+            found[-1][2].append((claim.removeprefix("? "), label,
+                                 not claim.startswith("? ")))
+        elif line and not line.startswith("#"):
+            series, name = line.split()
+            found.append((series, name, []))
+    return found
+
+
+def times(value):
+    """How many times as good, as text."""
+    return (f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10
+            else ratio_text(value))
+
+
+def claim_row(name, data, claim, label):
+    """The row of a claim, None if no cell has its label."""
+    cells = [cell for cell in complete(data) if fnmatch.fnmatchcase(
+        cell["label"], label.replace("[", "[[]"))]
+    if not cells:
+        return None
+    part = dict(data, cells=cells)
+    better = [middle for _, middle, _, _ in gains(part)]
+    shown = ["-"] * 5
+    if "*" in label:
+        shown[2:4] = [f"{times(geometric_mean(better))}×",
+                      f"cells: {times(min(better))} to {times(max(better))}"]
+    else:
+        values = cells[0]["values"]
+        shown[:2] = [number(median(values[variant])) for variant in VARIANTS]
+        if better:
+            _, middle, (low, high), _ = gains(part)[0]
+            shown[2] = f"{times(middle)}×"
+            if low < high:
+                shown[3] = f"{times(low)} to {times(high)}"
+        if values.get(CONTROL):
+            shown[4] = number(median(values[CONTROL]))
+    return f"| {name} | {claim} | " + " | ".join(shown) + " |"
+
+
+def release_of(version):
+    return version.partition("-")[0]
+
+
+def write_claims(file, results, scenarios, claims):
+    """Write docs/PERFORMANCE.md: a row for each claim, then how each scenario
+    was measured.
+
+    results: where raw data is kept, as SERIES/NAME.json
+    claims: what read_claims() returns
+    """
+    where = os.path.relpath(results, file.parent)
+    text = ["<!-- SPDX-License-Identifier: GPL-2.0-only -->",
+            "# Performance, stock against patched", "",
+            *METHOD.format(where=where).splitlines(), ""]
+    measured, last = [], None
+    for series, name, rows in claims:
+        path = results / series / f"{name}.json"
+        data = load(path.parent, [name]).get(name)
+        if not data:
+            raise ClaimError(f"sql-bench/claims: no raw data {series}/{name}")
+        if series != last:
+            text += [*([""] if last else []), f"## MariaDB {series}", "",
+                     f"| measured by | what | stock | patched | better | 95 % | "
+                     f"{CONTROL} |", "|---|---|---:|---:|---:|---|---:|"]
+            last = series
+        anchor = name + (f"-{series}" if series != FIRST_SERIES else "")
+        first = f'<a id="{anchor}"></a>[{name}]({where}/{series}/{name}.json)'
+        for claim, label, needed in rows:
+            row = claim_row(first, data, claim, label)
+            if row:
+                text.append(row)
+                first = name
+            elif needed:
+                raise ClaimError(f"sql-bench/claims: {series} {name} has no cell "
+                                 f"'{label}'")
+        machine, starts = data["machine"], data.get("starts") or 1
+        pairs = median([len(cell["values"]["stock"]) for cell in complete(data)])
+        measured.append(
+            f"| `{command(data, scenarios[name], series)}` | "
+            f"{release_of(data['versions'].get('stock', series))} | "
+            f"{data['date']} | {machine['cpu']} | {machine['revision']} | "
+            f"{pairs:.0f}{f' in {starts} starts' * (starts > 1)} |")
+    text += ["", "## How each was measured", "",
+             "| command | MariaDB | date | processor | revision | pairs |",
+             "|---|---|---|---|---|---|", *measured, "",
+             "## What is asked, and what the numbers do not show", ""]
+    for name in dict.fromkeys(name for _, name, _ in claims):
+        data = next(load(results / series, [name])[name]
+                    for series, this, _ in claims if this == name)
+        text.append(f"- **{name}**: {data['question']} "
+                    + " ".join(data["caveat"].split()))
+    file.write_text("\n".join(text) + "\n")
+
+
+def keep(directory, results, name):
     """Copy a scenario's raw data to the results; return it, if there is any."""
     file = directory / f"{name}.json"
     if not file.exists():
         return None
     data = {"SPDX-License-Identifier": "GPL-2.0-only",
             **json.loads(file.read_text())}
-    (results / f"{name}{run}.json").write_text(in_lines(data))
+    results.mkdir(parents=True, exist_ok=True)
+    (results / file.name).write_text(in_lines(data))
     return data
 
 

@@ -38,10 +38,6 @@ class Scenario:
     # Options of other scenarios that this one depends on, too
     also_options = ()
     caveat = ""                 # what the numbers do not show
-    # None: a bar for each cell; else lines over the cells' value of "x", in
-    # panels by their value of "panel". "ylabel" is the unit of these cells, if
-    # others have another one
-    plot = None
 
     @staticmethod
     def add_arguments(parser):

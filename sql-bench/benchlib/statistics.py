@@ -53,12 +53,5 @@ def interval(stock, patched, starts=1, rounds=2000):
     return medians[rounds // 40], medians[-1 - rounds // 40]
 
 
-def agree(one, other):
-    """Whether two runs found the same ratio: the median of one of them lies in
-    the spread of the other."""
-    return (one["low"] <= other["median"] <= one["high"]
-            or other["low"] <= one["median"] <= other["high"])
-
-
 def geometric_mean(values):
     return statistics.geometric_mean(values)

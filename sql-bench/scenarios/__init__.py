@@ -9,7 +9,6 @@ A scenario is a class with
   pairs                 of a full run
   weight                its share of --budget
   peers                 False: needs more of a server than statements
-  plot                  see benchlib/scenario.py
   both_running          True: stock and patched run at the same time, on data
                         directories of their own, and take turns for every
                         cell; False: one after the other on one directory

@@ -77,7 +77,6 @@ class Catalog(Scenario):
         "One statement runs at a time. The server's own tables of accounts are "
         "Aria tables in the page cache.")
     unit = "as named"
-    plot = None
     weight = 6
     pairs = 3
     needs_servers = False

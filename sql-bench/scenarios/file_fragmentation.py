@@ -40,8 +40,6 @@ class FileFragmentation(Scenario):
     peers = False
     together = 3
     weight = 6
-    plot = {"x": "tables", "xlabel": "tables",
-            "panel": ("engine", "what")}
 
     @staticmethod
     def add_arguments(parser):

@@ -64,7 +64,6 @@ class GiveBack(Scenario):
     unit = "% of the growth"
     weight = 3
     needs_servers = False
-    plot = None
 
     @staticmethod
     def add_arguments(parser):

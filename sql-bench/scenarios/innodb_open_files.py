@@ -45,8 +45,6 @@ class InnodbOpenFiles(Scenario):
     together = 5
     longest = {}                # of each server's latest writes
     weight = 10
-    plot = {"x": "limit", "xlabel": "innodb_open_files",
-            "panel": ("pool", "what")}
 
     @staticmethod
     def add_arguments(parser):

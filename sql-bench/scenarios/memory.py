@@ -43,7 +43,6 @@ class Memory(Scale):
         "takes more. What closed tables have left in the heap is used again for "
         "open ones. So the growth depends on what was opened before; the server's "
         "whole memory does not.")
-    plot = None
     repeatable = True
     weight = 4
     also_options = ("scale_tables", "scale_engines")

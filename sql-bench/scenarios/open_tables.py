@@ -29,8 +29,6 @@ class OpenTables(Scenario):
         f"after {ROUNDS} statements a table, or after a time limit.")
     unit = "tables/s"
     weight = 10
-    plot = {"x": "cache", "xlabel": "table_open_cache",
-            "panel": ("engine", "threads")}
     caveat = (
         "The tables have no rows: what is read from a table after it was opened "
         "comes on top. Their files are in the page cache, InnoDB's pages in the "

@@ -33,7 +33,6 @@ class Refill(Scale):
         "One-column tables without rows. Nobody else uses the server, and the "
         "files are in the page cache.")
     unit = "as named"
-    plot = None
     weight = 3
 
     @staticmethod

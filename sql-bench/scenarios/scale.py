@@ -38,8 +38,6 @@ class Scale(Scenario):
         "descriptors for each open table, so their caches are only as large as "
         "those allow.")
     unit = "as named"
-    plot = {"x": "cache", "xlabel": "table_open_cache", "ylabel": "tables/s",
-            "panel": ("engine", "tables")}
     weight = 10
     needs_servers = False
 

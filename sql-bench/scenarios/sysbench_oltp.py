@@ -45,7 +45,6 @@ class Sysbench(Scenario):
     remarks_on_some = True
     weight = 8
     pairs = 15
-    plot = {"x": "threads", "panel": ("script", "tables")}
 
     @staticmethod
     def add_arguments(parser):

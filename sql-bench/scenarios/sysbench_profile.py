@@ -40,7 +40,6 @@ class SysbenchProfile(Sysbench):
     load = None
     remarks_on_some = False
     also_options = ("sysbench_rows",)
-    plot = {"x": "threads"}
 
     @staticmethod
     def add_arguments(parser):

@@ -29,7 +29,6 @@ class TableCache(Scenario):
     weight = 1.5
     needs_servers = False
     peers = False
-    plot = {"x": "threads", "panel": ("touch", "shares")}
 
     @staticmethod
     def add_arguments(parser):
