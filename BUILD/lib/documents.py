@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Names in the documents that nothing in the source has.
+"""What is wrong in the documents: names that nothing in the source has, numbers
+that nobody has measured, and too much text.
 
+Names
+=====
 A document names functions, variables, types and files between backquotes.  When
 the code gets another name there, the document keeps the old one, and nobody
 finds it.  Here each such name is searched for
@@ -17,6 +20,12 @@ Names are
 
 Letters are compared without regard to case, as the server compares the names of
 variables.  Examples, which are indented or fenced, are not looked at.
+
+Numbers
+=======
+README and the pages of the parts say what the patches gain and cost.  A sentence,
+list item or row of a table there with a number of such a unit (UNITS) refers to
+PERFORMANCE.md#SCENARIO, and that scenario has the number, rounded as on the page.
 """
 
 import os
@@ -151,3 +160,96 @@ def problems(source, documents, elsewhere=()):
                     yield f"{document}:{number}: {file} has no {function}()"
     for word in sorted(source.unknown(wanted) - set(elsewhere)):
         yield f"{wanted[word]}: nothing has the name {word}"
+
+
+def has_anchor(text, anchor):
+    """Whether a link to #ANCHOR of a document in Markdown leads somewhere."""
+    seen = {}
+    for heading in re.findall(r"(?m)^#+ +(.*)$", text):
+        slug = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        count = seen[slug] = seen.get(slug, -1) + 1
+        if anchor == (f"{slug}-{count}" if count else slug):
+            return True
+    return f'<a id="{anchor}">' in text
+
+
+# ------------------------------------------------------------------- numbers
+
+UNITS = r"×|%|MiB|KiB|times\b|ms\b|us\b|s\b"
+NUMBER = r"(?<![\w.,/-])\d[\d,]*(?:\.\d+)?"
+CLAIM = re.compile(rf"({NUMBER})\s?(?:{UNITS})")
+
+
+def statements(text):
+    """Yield (number of the line, text) of each sentence's paragraph, list item and
+    row of a table, without code and examples."""
+    number = 1
+    text = re.sub(r"(?s)<!--.*?-->", lambda each: "\n" * each[0].count("\n"), text)
+    for paragraph in re.split(r"(\n\s*\n)", text):
+        if not paragraph.startswith("    ") and "```" not in paragraph:
+            at = number
+            for part in re.split(r"\n(?=\||- |\d+\. )", paragraph):
+                yield at, re.sub(r"`[^`]*`", " ", part)
+                at += part.count("\n") + 1
+        number += paragraph.count("\n")
+
+
+def value(text):
+    return float(text.replace(",", ""))
+
+
+def sections(performance):
+    """{scenario: its numbers} of docs/PERFORMANCE.md."""
+    result = {}
+    for name, rows in re.findall(
+            r'(?s)<a id="([^"]+)"></a>(.*?)(?=<a id=|\n\n)', performance):
+        rows = re.sub(r"\]\([^)]*\)", "]", rows)
+        result[name] = {value(found) for found in re.findall(NUMBER, rows)}
+    return result
+
+
+def has(known, number):
+    """Whether one of the known numbers is this one, when it is rounded."""
+    half = 0.5 * 10 ** -len(number.partition(".")[2])
+    return any(abs(each - value(number)) <= half * 1.0001 for each in known)
+
+
+def unmeasured(documents, performance):
+    """Yield a sentence for each number in documents, {name: text}, that the scenario
+    to which its sentence refers does not have."""
+    known = sections(performance)
+    for document, text in sorted(documents.items()):
+        for line, statement in statements(text):
+            names = re.findall(r"PERFORMANCE\.md#([\w.-]+)", statement)
+            for name in names:
+                if name not in known:
+                    yield f"{document}:{line}: PERFORMANCE has no section {name}"
+            bare = re.sub(r"\]\([^)]*\)", "]", statement)
+            for number in CLAIM.findall(bare):
+                if not any(has(known.get(name, ()), number) for name in names):
+                    yield (f"{document}:{line}: {number} is in no result of "
+                           + (", ".join(names) or
+                              "PERFORMANCE.md#SCENARIO, which is not named"))
+
+
+# ---------------------------------------------------------------------- size
+
+LIMITS = (("README.md", 90), ("docs/parts/", 150), ("docs/", 250),
+          ("CHANGELOG.md", 150), ("SECURITY.md", 90))     # lines
+README_WORDS = 900
+BYTES = 180_000                 # of README and docs
+
+
+def too_large(documents):
+    """Yield a sentence for each document that has too much text."""
+    for document, text in sorted(documents.items()):
+        limit = next(limit for start, limit in LIMITS if document.startswith(start))
+        if text.count("\n") > limit:
+            yield f"{document}: {text.count(chr(10))} lines, more than {limit}"
+    words = len(documents.get("README.md", "").split())
+    if words > README_WORDS:
+        yield f"README.md: {words} words, more than {README_WORDS}"
+    size = sum(len(text.encode()) for document, text in documents.items()
+               if document.startswith(("README", "docs/")))
+    if size > BYTES:
+        yield f"README.md and docs: {size} bytes, more than {BYTES}"

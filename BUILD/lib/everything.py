@@ -10,6 +10,9 @@ are beside the benchmarks. A run with a failure is made again.
 
 BUILD/lib/tested-SERIES is a line for each run of an earlier revision: the run,
 and how many of its tests passed, failed and were skipped.
+
+BUILD/lib/tested.tsv is what --record of BUILD/test writes: a line for each series and
+command, of the last time.  pages.py writes docs/TESTED.md from it.
 """
 
 import hashlib
@@ -166,6 +169,56 @@ def write_tested(file, counts):
         "# passed, failed, and were skipped\n"
         + "".join(f"{run} {' '.join(map(str, numbers))}\n"
                   for run, numbers in counts.items()))
+
+
+RECORDS = "BUILD/lib/tested.tsv"
+FIELDS = ("MariaDB", "command", "passed", "failed", "skipped", "revision")
+
+
+def read_records(top):
+    """The lines of RECORDS, as tuples of FIELDS."""
+    file = pathlib.Path(top, RECORDS)
+    lines = file.read_text().splitlines() if file.exists() else []
+    return [tuple(line.split("\t")) for line in lines if line[:1] not in ("#", "")]
+
+
+def series_of(version):
+    return tuple(map(int, version.split(".")[:2]))
+
+
+def record(top, version, command, counts, revision):
+    """Put what a command has found in the place of its record of this series."""
+    kept = [one for one in read_records(top)
+            if (series_of(one[0]), one[1]) != (series_of(version), command)]
+    kept.append((version, command, *map(str, counts), revision))
+    kept.sort(key=lambda one: (series_of(one[0]), one[1]))
+    pathlib.Path(top, RECORDS).write_text(
+        "# SPDX-License-Identifier: GPL-2.0-only\n#\n"
+        f"# What 'BUILD/test ... --record' found: {', '.join(FIELDS)}\n"
+        + "".join("\t".join(one) + "\n" for one in kept))
+
+
+def revision(top):
+    """The last commit that changed more than documents, with '-dirty' if the files
+    differ from it; "unknown" outside of a clone."""
+    which = ["--", ".", *(f":(exclude,top,glob){name}" for name in
+                          (*DOCUMENTS, "BUILD/lib/tested*"))]
+
+    def said(*words):
+        return subprocess.run(["git", "-C", str(top), *words, *which], check=False,
+                              text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL).stdout.strip()
+    found = said("log", "-1", "--format=%h")
+    return found + "-dirty" * bool(found and said("diff", "HEAD", "--name-only")
+                                   ) or "unknown"
+
+
+def version_of(trees):
+    """MariaDB's release that is built in a directory of trees, as 10.11.18."""
+    file = pathlib.Path(trees) / "stock" / "version"
+    text = file.read_text() if file.exists() else ""
+    found = re.search(r"\d+\.\d+\.\d+", text)
+    return found[0] if found else pathlib.Path(trees).name
 
 
 def worse(before, now):

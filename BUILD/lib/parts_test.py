@@ -17,35 +17,13 @@ import resource
 import shutil
 import sys
 
-import overlay
+import pages
 import run_tests
 import topics
 
 
 def say(text):
     print(f"-- parts: {text}", flush=True)
-
-
-def size(top, base, all_topics, names):
-    """Lines of server source that some topics bring, and how many files of
-    MariaDB's they edit."""
-    lines = edited = 0
-    files = overlay.of_topics(overlay.sources(top, base), all_topics, names)
-    for name, path in files.items():
-        if re.search(r"(^|/)(mysql-test|unittest)/", name):
-            continue
-        text = path.read_text(errors="replace")
-        if not name.endswith(".patch"):
-            lines += text.count("\n")
-            continue
-        edited += 1
-        head = None
-        for line in overlay.split_patch(text)[1].splitlines():
-            if line.startswith("@@"):
-                head = line.split(" @@ ")[-1].split(" ")[0]
-            elif head in names and line[:1] == "+":
-                lines += 1
-    return lines, edited
 
 
 def cpu_minutes():
@@ -85,7 +63,7 @@ def main():
         print(f"FAIL {what}: exit status {status}" if status
               else f"PASS {what}", flush=True)
         failed |= bool(status)
-        lines, edited = size(top, trees.name, all_topics, set(names))
+        lines, edited = pages.size(top, trees.name, all_topics, set(names))
         table.append(f"| {part} | {len(names)} | {lines:,} | {edited} | {passed} "
                      f"| {cpu_minutes() - begin:.0f} |")
         build = trees.parent / "part" / part / trees.name / "patched"

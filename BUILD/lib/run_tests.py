@@ -26,6 +26,7 @@ import xml.etree.ElementTree
 
 import everything
 import overlay
+import pages
 import topics
 
 OUR_SUITE = "table_cache,table_cache_dump,table_cache_info"
@@ -551,6 +552,24 @@ class Runner:
             return results
         return self.mtr(OUR_SUITE if what == "suite" else what, build_type)
 
+    def record(self, name, runs, all_results):
+        """Keep how many tests passed, of each run, or of all by one name."""
+        counts = {}
+        for run, results in zip(runs, all_results):
+            what, _, build_type = run.rpartition(":")
+            command = name or what + (f" --type {build_type}"
+                                      if build_type != "release" else "")
+            if not name and self.older:
+                command += f" --from {self.older}"
+            if not name and self.tables:
+                command += f" --tables {self.tables}"
+            before = counts.get(command, (0, 0, 0))
+            counts[command] = tuple(map(sum, zip(before, self.counts(results))))
+        for command, found in counts.items():
+            everything.record(self.top, everything.version_of(self.trees), command,
+                              found, everything.revision(self.top))
+        pages.write(self.top)
+
     # --------------------------------------------------------------- summary
 
     def excuse(self, name):
@@ -645,7 +664,8 @@ def main():
     parser.add_argument("--topic", action="append", default=[],
                         help="with 'suite', 'series' and 'alone': only this one")
     parser.add_argument("--record", action="store_true",
-                        help="with 'all': later ones are compared with this")
+                        help="keep the numbers in " + everything.RECORDS + "; with "
+                        "'all' later ones are compared with them")
     parser.add_argument("runs", nargs="+", metavar="WHAT:TYPE")
     words = sys.argv[1:]
     mtr_options = []
@@ -681,6 +701,8 @@ def main():
     if whole and not interrupted:
         whole.compare()
     failures = runner.summary(all_results)
+    if arguments.record and not interrupted:
+        runner.record("all" if whole else None, runs, all_results)
     return 1 if failures or interrupted or not all_results else 0
 
 

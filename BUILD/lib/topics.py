@@ -13,6 +13,7 @@ files of the topic:
     Needs: open-index other-topic
     From: 10.11.16
     Until: 11.8.7 11.4.11
+    Upstream: MDEV-54321, open: does it in another way
 
     MDEV-12345 What changes, in one line
 
@@ -37,7 +38,8 @@ source reads it.
 
 'From' names, of a series each, the first release that has the code which the
 topic corrects, and 'Until' the first that has MariaDB's own correction.  In
-others the topic is left out.
+others the topic is left out.  'Upstream' is what MariaDB's developers have done
+about the same thing.
 
 Each new file of the patch set belongs to exactly one topic.  An edit of a file
 of MariaDB's is a hunk of FILE.patch, which names its topic after the second
@@ -53,7 +55,7 @@ import sys
 import releases
 
 ALONE = 30                      # topics of lower numbers need no other one
-HEADS = ("SPDX-License-Identifier", "Part", "Needs", "From", "Until")
+HEADS = ("SPDX-License-Identifier", "Part", "Needs", "From", "Until", "Upstream")
 NAME = re.compile(r"(\d\d)-([a-z][a-z0-9-]*)$")
 SELECTION = "selection"         # file name: the label, then a topic a line
 
@@ -83,6 +85,7 @@ class Topic:
         self.heads = self.take_heads(lines)
         self.part = self.heads.get("Part")
         self.needs = self.heads.get("Needs", "").split()
+        self.upstream = self.heads.get("Upstream")
         self.first, self.until = (self.releases(head)
                                   for head in ("From", "Until"))
         if "Files:" not in lines:

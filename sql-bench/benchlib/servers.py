@@ -66,7 +66,7 @@ class Server:
         # Linux gives each session (autogroup) the same share of the CPUs. With
         # a session of its own, the group that is owed time decides whether a
         # client that gets an answer runs at once, and so how often the server
-        # sleeps: docs/TABLE-CACHE.md, "What a hit costs"
+        # sleeps
         self.own_session = False
         self.account = pwd.getpwuid(os.geteuid()).pw_name
         self.process = None

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Tests of documents.py, and that the documents name only what there is."""
+"""Tests of documents.py, and that nothing is wrong in the documents."""
 
 import pathlib
+import re
 import sys
 import tempfile
 import unittest
@@ -19,19 +20,101 @@ ELSEWHERE = {
 }
 
 
+TEXTS = {str(path.relative_to(TOP)): path.read_text()
+         for pattern in ("*.md", "docs/*.md", "docs/parts/*.md")
+         for path in TOP.glob(pattern)}
+
+
 class DocumentsTest(unittest.TestCase):
     maxDiff = None
+
+    def test_each_number_is_one_of_the_results(self):
+        self.assertEqual(list(documents.unmeasured(
+            {name: text for name, text in TEXTS.items()
+             if name.startswith(("README", "docs/parts/"))},
+            TEXTS["docs/PERFORMANCE.md"])), [])
+
+    def test_no_document_is_too_large(self):
+        self.assertEqual(list(documents.too_large(TEXTS)), [])
+
+    def test_links_lead_somewhere(self):
+        lost = []
+        for name, text in TEXTS.items():
+            for link, anchor in re.findall(r"\]\(([^)#:\s]*)(?:#([^)\s]+))?\)", text):
+                path = (TOP / name).parent / link if link else TOP / name
+                if not path.exists():
+                    lost.append(f"{name}: {link}")
+                elif anchor and path.suffix == ".md" and not documents.has_anchor(
+                        path.read_text(), anchor):
+                    lost.append(f"{name}: {link}#{anchor}")
+        self.assertEqual(lost, [])
 
     def test_the_documents_name_what_there_is(self):
         trees = [path for path in sorted(TOP.glob("out/*/patched/source"))
                  if (path / "sql").is_dir()]
         if not trees:
             self.skipTest("needs the patched source")
-        texts = {str(path.relative_to(TOP)): path.read_text()
-                 for path in [*TOP.glob("*.md"), *TOP.glob("docs/*.md")]}
-        self.assertGreater(len(texts), 15)
+        self.assertGreater(len(TEXTS), 15)
         source = documents.Source(TOP, trees[0])
-        self.assertEqual(list(documents.problems(source, texts, ELSEWHERE)), [])
+        self.assertEqual(list(documents.problems(source, TEXTS, ELSEWHERE)), [])
+
+
+class NumbersTest(unittest.TestCase):
+    PERFORMANCE = (
+        '| <a id="farm"></a>[farm](../results/10.11/farm.json) | cache of 2,000: ms '
+        "| 7.92 | 16.4 | 2.08× | 1.75 to 2.26 | 8.45 |\n| farm | p99 | 1,133 | 38 | "
+        '29.8× | - | - |\n| <a id="hits"></a>[hits](x) | a | 5 | 5 | 1.00× | - | - |\n'
+        "\n## How\n\n77 ms\n")
+
+    def problems(self, text):
+        return list(documents.unmeasured({"A.md": text}, self.PERFORMANCE))
+
+    def test_numbers_that_were_measured(self):
+        for text in (
+                "A page takes [16 ms](PERFORMANCE.md#farm), stock 8 ms.",
+                "- 2.1× the pages ([farm](docs/PERFORMANCE.md#farm))\n- 40 tables",
+                "| 30 times | 1,133 ms | [x](../PERFORMANCE.md#farm) |",
+                "[1.0×](PERFORMANCE.md#hits) and [2.26×](PERFORMANCE.md#farm)",
+                "2,000 tables, MariaDB 10.11.18, `50 ms`, 3 GB, version 2",
+                "    an example of 50 ms\n\n1. one\n"):
+            self.assertEqual(self.problems(text), [], text)
+
+    def test_numbers_that_were_not(self):
+        for text, number in (
+                ("[17 ms](PERFORMANCE.md#farm)", "17"),
+                ("[2.2×](PERFORMANCE.md#farm)", "2.2"),
+                ("16 ms", "16"), ("[16 ms](PERFORMANCE.md#hits)", "16"),
+                ("[77 ms](PERFORMANCE.md#farm)", "77"),
+                ("- [16 ms](PERFORMANCE.md#farm)\n- 38 ms", "38"),
+                ("| a [16 ms](PERFORMANCE.md#farm) |\n| 50 % |", "50"),
+                ("a\nb 40 KiB, and\nmore", "40")):
+            found = self.problems(text)
+            self.assertEqual(len(found), 1, (text, found))
+            self.assertRegex(found[0], rf"^A.md:[12]: {number} is in no result")
+        self.assertEqual(self.problems("[x](PERFORMANCE.md#far)"),
+                         ["A.md:1: PERFORMANCE has no section far"])
+
+
+class SizeTest(unittest.TestCase):
+    def test_documents_have_limits(self):
+        line = "word\n"
+        self.assertEqual(list(documents.too_large({
+            "README.md": 90 * line, "docs/parts/a.md": 150 * line,
+            "docs/A.md": 250 * line, "CHANGELOG.md": line})), [])
+        for name, text in (("README.md", 91 * line), ("README.md", "a " * 901),
+                           ("docs/parts/a.md", 151 * line),
+                           ("docs/A.md", 251 * line), ("docs/A.md", "a" * 180_001)):
+            found = list(documents.too_large({name: text}))
+            self.assertEqual(len(found), 1, found)
+            self.assertIn("more than", found[0])
+
+    def test_anchors(self):
+        text = ("# The `table_cache`, and more\n\n## Twice\n## Twice\n"
+                '<a id="own"></a>\n')
+        for anchor in ("the-table_cache-and-more", "twice", "twice-1", "own"):
+            self.assertTrue(documents.has_anchor(text, anchor), anchor)
+        for anchor in ("the", "twice-2", "table_cache"):
+            self.assertFalse(documents.has_anchor(text, anchor), anchor)
 
 
 class NamesTest(unittest.TestCase):

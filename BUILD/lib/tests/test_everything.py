@@ -2,6 +2,8 @@
 """Tests of everything.py, and of 'all' in run_tests.py: which suites there are,
 what is made again after an interruption, and what counts as worse."""
 
+import contextlib
+import io
 import pathlib
 import subprocess
 import sys
@@ -179,6 +181,63 @@ class RunsTest(unittest.TestCase):
         everything.write_tested(file, counts)
         self.assertEqual(everything.read_tested(file), counts)
         self.assertEqual(everything.read_tested(self.directory / "none"), {})
+
+    def test_a_record_takes_the_place_of_that_of_its_series_and_command(self):
+        (self.directory / "BUILD/lib").mkdir(parents=True)
+        for version, command, passed in (
+                ("11.8.6", "suite", 1), ("10.11.18", "suite", 2),
+                ("10.11.18", "main", 3), ("10.11.19", "suite", 4)):
+            everything.record(self.directory, version, command, (passed, 0, 5), "r1")
+        self.assertEqual(everything.read_records(self.directory), [
+            ("10.11.18", "main", "3", "0", "5", "r1"),
+            ("10.11.19", "suite", "4", "0", "5", "r1"),
+            ("11.8.6", "suite", "1", "0", "5", "r1")])
+
+    def test_runs_record_what_they_found(self):
+        (self.directory / "BUILD/lib").mkdir(parents=True)
+        (self.directory / "BUILD/topics").mkdir()
+        (self.directory / "stock").mkdir()
+        (self.directory / "stock/version").write_text("1:10.11.18-0+deb12u1\n")
+        (self.directory / "README.md").write_text(
+            "<!-- pages.py: tested -->\n<!-- end -->\n")
+        runner = types.SimpleNamespace(
+            top=self.directory, trees=self.directory, older=None, tables=None,
+            excuse=lambda name: None)
+        runner.counts = lambda results: run_tests.Runner.counts(runner, results)
+        results = []
+        for outcome in ("passed", "failed"):
+            results.append(run_tests.Results("x"))
+            results[-1].add("a test", outcome)
+        runs = ["suite:release", "suite:debug"]
+        for name in (None, "all"):
+            with contextlib.redirect_stdout(io.StringIO()):
+                run_tests.Runner.record(runner, name, runs, results)
+        self.assertEqual(everything.read_records(self.directory), [
+            ("10.11.18", "all", "1", "1", "0", "unknown"),
+            ("10.11.18", "suite", "1", "0", "0", "unknown"),
+            ("10.11.18", "suite --type debug", "0", "1", "0", "unknown")])
+        self.assertIn("| 10.11.18 | `suite --type debug` | 0 | 1 | 0 | unknown |\n",
+                      (self.directory / "README.md").read_text())
+
+    def test_a_revision_is_that_of_the_last_change_of_the_code(self):
+        def git(*words):
+            subprocess.run(["git", "-c", "user.name=n", "-c", "user.email=e",
+                            *words], cwd=self.directory, check=True,
+                           stdout=subprocess.DEVNULL)
+        self.assertEqual(everything.revision(self.directory / "none"), "unknown")
+        git("init", "-q")
+        found = []
+        for name in ("sql/a.cc", "docs/A.md", "sql/a.cc"):
+            file = self.directory / name
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(str(len(found)))
+            if found and name == "sql/a.cc":
+                found.append(everything.revision(self.directory))
+            git("add", ".")
+            git("commit", "-q", "-m", name)
+            found.append(everything.revision(self.directory))
+        self.assertEqual(found[:3], [found[0], found[0], found[0] + "-dirty"])
+        self.assertNotIn(found[3], found[:3])
 
     def test_fewer_passes_more_failures_and_no_run_are_worse(self):
         before = {"a": (10, 0, 1), "b": (10, 0, 1), "c": (10, 1, 1),
