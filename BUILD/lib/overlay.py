@@ -771,7 +771,8 @@ class Overlay:
 
     def survey_parts(self):
         """Yield (part, hunks, moved hunks, hunks that do not apply, topics that
-        do not apply and that it needs) for each part."""
+        do not apply and that it needs, topics of it that are not selected) for
+        each part of which a topic is selected."""
         count = {}              # of a topic: hunks, moved, not applying
         for _, topic, sentence, shift in self.survey_all():
             mine = count.setdefault(topic, [0, 0, 0])
@@ -787,7 +788,10 @@ class Overlay:
                 yield (part, *map(sum, zip(*(count.get(name, (0, 0, 0))
                                              for name in names))),
                        [name for name in topics.closure(here, names)
-                        if name in bad])
+                        if name in bad],
+                       [topic.name for topic in self.topics
+                        if topic.part == part and topic.name not in names
+                        and topic.name in (self.present or [topic.name])])
 
     # ------------------------------------------------------------- checking
 
@@ -947,18 +951,22 @@ def print_survey(overlay):
 def table_of_parts(parts):
     """Lines that say of each part what survey_parts() has found, and which of
     them can be built."""
-    for part, total, moved, lost, _ in parts:
+    for part, total, moved, lost, _, left in parts:
         state = ("applies" if not lost else
                  f"{lost} of {total} hunks {'does' if lost == 1 else 'do'} not "
                  "apply")
         if moved:
             state += f", {moved} moved"
+        if left:
+            state += ", without " + (words(left) if len(left) < 4 else
+                                     f"{len(left)} of its topics")
         yield f"   {part:14}{state}"
-    good = [part for part, *_, missing in parts if not missing]
+    good = [part for part, *_, missing, left in parts
+            if not missing and not left]
     yield ("-- " + (words(good) if len(good) < len(parts) else "all parts")
            + " can be built on this source" if good else
            "-- no part can be built on this source as a whole")
-    for part, *_, missing in parts:
+    for part, *_, missing, _ in parts:
         if missing:
             yield f"   {part} cannot, because of " + words(missing)
 

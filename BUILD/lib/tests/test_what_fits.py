@@ -57,7 +57,7 @@ class BrokenHunkTest(unittest.TestCase):
         self.assertEqual(list(found), [topic])
         self.assertRegex(found[topic], r"^\S+: hunk \d+ \(.*\) is found 0 times$")
         lost = topics.dependents(target.topics, found)
-        missing = {part: names for part, *_, names in target.survey_parts()}
+        missing = {part: names for part, *_, names, _ in target.survey_parts()}
         for part, names in missing.items():
             self.assertEqual(names, [topic] if any(
                 each.part == part and each.name in lost
@@ -139,6 +139,21 @@ class TableTest(test_overlay.TreesTest):
                 "-- three can be built on this source",
                 "   one cannot, because of first",
                 "   two cannot, because of first"])
+
+    def test_what_a_selection_leaves_out_is_no_whole_part(self):
+        self.put(self.top / "BUILD/topics/21-other", test_overlay.TOPIC.replace(
+            "\n\n", "\nPart: two\n\n", 1))
+        self.put(self.patched.parent / topics.SELECTION,
+                 "unfit-10\nother\nthird\n")
+        self.assertEqual(self.survey("changed\n"), [
+            "   two           applies, without second",
+            "   three         applies",
+            "-- three can be built on this source"])
+
+    def test_what_the_release_does_not_need_is_not_missed(self):
+        self.put(self.top / "BUILD/topics/21-other", test_overlay.TOPIC.replace(
+            "\n\n", "\nPart: two\nFrom: 10.11.100\n\n", 1))
+        self.assertIn("   two           applies", self.survey(test_overlay.STOCK))
 
     def test_what_is_left_out_is_printed_with_the_reason(self):
         self.put(self.stock / "source/sql/a.cc", "changed\n")
