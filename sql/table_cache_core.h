@@ -36,11 +36,11 @@
   3. then from "queue", all others, in the order of keys (table_cache_order.h).
 
   The key of an object in the queue is the time of its last release before it was
-  linked, or of add(), in ticks of 32 microseconds: see TICK. A hit changes the object's stamp, but not its key. So a
-  linked object may have a newer stamp than its key, or may be used. A search for
-  a victim links the former anew, and unlinks the latter; its release() will link
-  it again. That is one step for each release at most, so the number of steps of
-  a search is constant on average.
+  linked, or of add(), in ticks of 32 microseconds (TICK). A hit changes the
+  object's stamp, but not its key. So a linked object may have a newer stamp than
+  its key, or may be used. A search for a victim links the former anew, and
+  unlinks the latter; its release() will link it again. That is one step for each
+  release at most, so the number of steps of a search is constant on average.
 
   Before a thread closes an object, the object has left the count, the order and
   its share. The thread holds no lock while it closes the object.
