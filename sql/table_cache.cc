@@ -159,7 +159,7 @@ void tc_take_free_tables(TDC_element *element, Table_list *out)
 
 static size_t close_evicted(THD *thd __attribute__((unused)), TABLE *table)
 {
-  const size_t bytes= Table_cache_instance::weight(table);
+  const size_t bytes= Cached_table::weight(table);
 #ifdef ENABLED_DEBUG_SYNC
   if (thd)
     DEBUG_SYNC(thd, "tc_evicted_table");
@@ -278,7 +278,7 @@ void tc_purge()
   THD *thd= current_thd;
   while (TABLE *table= list.pop_front())
   {
-    const size_t bytes= Table_cache_instance::weight(table);
+    const size_t bytes= Cached_table::weight(table);
     close_table(table);
     /* Do not wait: a statement may wait until a TABLE of the list is closed */
     if (thd)
@@ -342,8 +342,8 @@ void tc_add_table(THD *thd, TABLE *table, bool scan)
   DBUG_ASSERT(table->in_use == thd);
 
   tc_weigh_new(thd, table);
-  Table_cache_instance::flags(table)= Table_cache_instance::WEIGH |
-    (scan ? Table_cache_instance::SCAN | Table_cache_instance::SCAN_OPENED : 0);
+  Cached_table::flags(table)= Cached_table::WEIGH |
+    (scan ? Cached_table::SCAN | Cached_table::SCAN_OPENED : 0);
   mysql_mutex_lock(&element->LOCK_table_share);
   tc_wait_for_detectors(element);
   element->all_tables.push_front(table);
@@ -358,7 +358,7 @@ void tc_add_table(THD *thd, TABLE *table, bool scan)
     close_evicted(thd, victim);
   if (unlikely(tc_memory.excess()))
     tc_make_room(thd, Table_cache_memory::BUDGET *
-                      (size_t) Table_cache_instance::weight(table), true);
+                      (size_t) Cached_table::weight(table), true);
 }
 
 
@@ -386,9 +386,9 @@ TABLE *tc_acquire_table(THD *thd, TDC_element *element, Tc_scan scan)
     if (unlikely(scan))
     {
       if (scan == TC_NO_USE)
-        Table_cache_instance::flags(table)= Table_cache_instance::NO_USE;
-      else if (Table_cache_instance::stamp(table) == Table_cache::EVICT_FIRST)
-        Table_cache_instance::flags(table)= Table_cache_instance::SCAN;
+        Cached_table::flags(table)= Cached_table::NO_USE;
+      else if (Cached_table::stamp(table) == Table_cache::EVICT_FIRST)
+        Cached_table::flags(table)= Cached_table::SCAN;
     }
     else if (unlikely(element->only_scanned))
       element->only_scanned= false;
@@ -412,8 +412,7 @@ TABLE *tc_acquire_table(THD *thd, TDC_element *element, Tc_scan scan)
 void tc_opened_ahead(TABLE *table)
 {
   DBUG_ASSERT(table->in_use);
-  Table_cache_instance::flags(table)= Table_cache_instance::AHEAD |
-                                      Table_cache_instance::WEIGH;
+  Cached_table::flags(table)= Cached_table::AHEAD | Cached_table::WEIGH;
 }
 
 const char tc_dump_state_started[]= "Initialized",
@@ -446,17 +445,16 @@ void tc_release_table(TABLE *table)
     tc_give_record(table);
   ulonglong stamp= tc_time.clock.at(thd->start_utime);
   size_t grown= 0;
-  uchar &flags= Table_cache_instance::flags(table);
+  uchar &flags= Cached_table::flags(table);
   if (unlikely(flags))
   {
-    stamp= flags & Table_cache_instance::SCAN ? Table_cache::EVICT_FIRST :
-           flags & Table_cache_instance::AHEAD ? Table_cache::OLDEST :
-           flags & Table_cache_instance::NO_USE ?
-           Table_cache_instance::stamp(table) : stamp;
+    stamp= flags & Cached_table::SCAN ? Table_cache::EVICT_FIRST :
+           flags & Cached_table::AHEAD ? Table_cache::OLDEST :
+           flags & Cached_table::NO_USE ? Cached_table::stamp(table) : stamp;
     /* ALTER TABLE ... PARTITION closes the handler before it gets here. */
-    if (flags & Table_cache_instance::WEIGH && !table->needs_reopen())
+    if (flags & Cached_table::WEIGH && !table->needs_reopen())
       grown= tc_weigh_again(table);
-    if (flags & Table_cache_instance::SCAN_OPENED)
+    if (flags & Cached_table::SCAN_OPENED)
       tc_count_scan_open(table->s->tdc);
     flags= 0;
   }
@@ -503,7 +501,7 @@ void tc_get_share_info(TDC_element *element, TC_share_info *info)
   info->table_bytes= 0;
   All_share_tables_list::Iterator it(element->all_tables);
   while (TABLE *table= it++)
-    info->table_bytes+= Table_cache_instance::weight(table);
+    info->table_bytes+= Cached_table::weight(table);
   info->hits= part->hits.load(std::memory_order_relaxed);
   info->free= part->elements.load(std::memory_order_relaxed);
   set_if_smaller(info->free, info->open);

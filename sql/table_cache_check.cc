@@ -35,7 +35,7 @@ static my_bool check_share(void *arg, void *check_arg)
   All_share_tables_list::Iterator it(element->all_tables);
   while (TABLE *table= it++)
   {
-    check->table_bytes+= Table_cache_instance::weight(table);
+    check->table_bytes+= Cached_table::weight(table);
     if (table->s != element->share)
       check->wrong= "a TABLE is in the list of another share";
     n++;

@@ -70,7 +70,7 @@ static size_t engine_bytes(const TABLE *table)
 static uint32 bytes_now(TABLE *table)
 {
   DBUG_ASSERT(table->db_stat);
-  const size_t bytes= Table_cache_instance::weight_of(table)->constant +
+  const size_t bytes= Cached_table::weight_of(table)->constant +
                       root_bytes(&table->mem_root) + engine_bytes(table) +
                       tc_kept_record_bytes(table);
   return (uint32) MY_MIN(bytes, UINT_MAX32);
@@ -98,10 +98,10 @@ TABLE *tc_alloc_table(THD *thd)
                MYF(MY_WME)));
   if (table)
   {
-    Table_cache_weight *weight= Table_cache_instance::weight_of(table);
+    Table_cache_weight *weight= Cached_table::weight_of(table);
     weight->allocated_before= before;
     weight->constant= Table_cache_weight::NOT_ADDED;
-    Table_cache_instance::set_weight(table, 0);
+    Cached_table::set_weight(table, 0);
   }
   return table;
 }
@@ -114,7 +114,7 @@ TABLE *tc_alloc_table(THD *thd)
 
 void tc_weigh_new(THD *thd, TABLE *table)
 {
-  Table_cache_weight *weight= Table_cache_instance::weight_of(table);
+  Table_cache_weight *weight= Cached_table::weight_of(table);
   const int64 allocated= (int64) thd->status_var.global_memory_used -
                          weight->allocated_before;
   DBUG_ASSERT(weight->constant == Table_cache_weight::NOT_ADDED);
@@ -125,7 +125,7 @@ void tc_weigh_new(THD *thd, TABLE *table)
                                     (int64) (2 * MY_MALLOC_BYTES),
                                     (int64) UINT_MAX32);
   const uint32 bytes= bytes_now(table);
-  Table_cache_instance::set_weight(table, bytes);
+  Cached_table::set_weight(table, bytes);
   tc_memory.tables.fetch_add(bytes, std::memory_order_relaxed);
 }
 
@@ -141,10 +141,9 @@ size_t tc_weigh_again(TABLE *table)
 {
   const uint32 bytes= bytes_now(table);
   /* Unsigned: if the TABLE takes less now, the addition wraps round. */
-  tc_memory.tables.fetch_add((size_t) bytes -
-                             Table_cache_instance::weight(table),
+  tc_memory.tables.fetch_add((size_t) bytes - Cached_table::weight(table),
                              std::memory_order_relaxed);
-  Table_cache_instance::set_weight(table, bytes);
+  Cached_table::set_weight(table, bytes);
   tdc_weigh_share(table->s->tdc, table->s, false);
   return bytes;
 }
@@ -159,7 +158,7 @@ size_t tc_weigh_again(TABLE *table)
 
 void tc_table_has_grown(TABLE *table)
 {
-  Table_cache_instance::flags(table)|= Table_cache_instance::WEIGH;
+  Cached_table::flags(table)|= Cached_table::WEIGH;
 }
 
 

@@ -126,7 +126,7 @@ bool tc_take_record(THD *thd, TABLE *table)
     return true;
   /* The TABLE does not own the buffer, so tc_weigh_new() must not count it */
   if (const int64 allocated= (int64) thd->status_var.global_memory_used - before)
-    Table_cache_instance::weight_of(table)->allocated_before+= allocated;
+    Cached_table::weight_of(table)->allocated_before+= allocated;
   MEM_UNDEFINED(record, table->s->rec_buff_length);
   table->record[1]= table->record[2]= record;
   return false;

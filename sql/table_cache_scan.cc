@@ -123,7 +123,7 @@ void tc_use_locked_table(THD *thd, TABLE *table, const TABLE_LIST *tl)
   DBUG_ASSERT(table->in_use == thd);
   if (thd->locked_tables_mode == LTM_LOCK_TABLES && !tc_is_scan(thd, tl))
   {
-    Table_cache_instance::flags(table)&= Table_cache_instance::WEIGH;
+    Cached_table::flags(table)&= Cached_table::WEIGH;
     table->s->tdc->only_scanned= false;
   }
 }

@@ -60,19 +60,23 @@ struct Table_cache_weight
 };
 
 
-/** TABLEs, as the core sees them. This struct is a friend of TABLE. */
+/** Links of the order. MariaDB's TABLE has a friend of this name. */
 
-struct Table_cache_instance: public Table_cache_machine
+struct Table_cache_instance
+{
+  static TABLE **next_ptr(TABLE *table) { return &table->global_free_next; }
+  static TABLE ***prev_ptr(TABLE *table) { return &table->global_free_prev; }
+};
+
+
+/** TABLEs, as the core sees them. */
+
+struct Cached_table: public Table_cache_machine
 {
   typedef TABLE Object;
   typedef THD User;
   typedef TABLE_share Share_links;
-
-  struct Order_links
-  {
-    static TABLE **next_ptr(TABLE *table) { return &table->global_free_next; }
-    static TABLE ***prev_ptr(TABLE *table) { return &table->global_free_prev; }
-  };
+  typedef Table_cache_instance Order_links;
 
   /**
     Flags in the state of a used TABLE: what its user does at the release.
@@ -151,7 +155,7 @@ struct Table_cache_limit
   }
 };
 
-typedef Table_cache_core<Table_cache_instance> Table_cache;
+typedef Table_cache_core<Cached_table> Table_cache;
 
 /** All TABLEs of the server. */
 extern Table_cache tc;
