@@ -18,7 +18,7 @@
   A TABLE is in the all_tables list of its share's element from tc_add_table()
   until a thread closes it. It is used if it has a user (TABLE::in_use). It is
   free, with in_use == NULL, if it is in a list of the share's part in the core.
-  in_use and that list change together, under the part's lock.
+  in_use and that list change together, under the part's mutex.
 
   A thread writes all_tables only when it opens or closes a TABLE, never when it
   acquires or releases one. The deadlock detector walks all_tables without a
@@ -51,33 +51,21 @@ ulong tc_size;
 uint32 tc_instances;
 
 #ifdef HAVE_PSI_INTERFACE
-static PSI_mutex_key key_LOCK_table_cache, key_LOCK_table_cache_waits;
+static PSI_mutex_key key_LOCK_table_cache, key_LOCK_free_tables;
 static PSI_mutex_info tc_mutexes[]=
 {
   { &key_LOCK_table_cache, "LOCK_table_cache", PSI_FLAG_GLOBAL },
-  { &key_LOCK_table_cache_waits, "LOCK_table_cache_waits", PSI_FLAG_GLOBAL }
-};
-static PSI_cond_key key_COND_table_cache_waits;
-static PSI_cond_info tc_conds[]=
-{
-  { &key_COND_table_cache_waits, "COND_table_cache_waits", PSI_FLAG_GLOBAL }
+  { &key_LOCK_free_tables, "TABLE_SHARE::tdc.LOCK_free_tables", 0 }
 };
 #else
-static const PSI_mutex_key key_LOCK_table_cache= 0, key_LOCK_table_cache_waits= 0;
-static const PSI_cond_key key_COND_table_cache_waits= 0;
+static const PSI_mutex_key key_LOCK_table_cache= 0, key_LOCK_free_tables= 0;
 #endif
 
 
 Table_cache tc;
 static const Table_cache_limit tc_limit;
-/**
-  Microseconds of microsecond_interval_timer(), like THD::start_utime. Every
-  release reads it, so it has two cache lines of its own.
-*/
-alignas(2 * CPU_LEVEL1_DCACHE_LINESIZE)
-static struct { Table_cache_clock clock;
-                char unused[2 * CPU_LEVEL1_DCACHE_LINESIZE -
-                            sizeof(Table_cache_clock)]; } tc_time;
+/** Microseconds of microsecond_interval_timer(), like THD::start_utime. */
+static Table_cache_clock tc_clock;
 
 
 /* ------------------------------------------------------------ the TABLEs */
@@ -193,7 +181,10 @@ static size_t evict_bytes(THD *thd, const Limit &limit, size_t bytes)
 }
 
 
-/** Only the bytes count: evict even if TABLEs have less than their PART. */
+/**
+  table_cache_memory alone. Table_cache_limit would let TABLEs stay that take
+  less than their part of it (Table_cache_memory::PART).
+*/
 
 struct Bytes_limit
 {
@@ -351,7 +342,8 @@ void tc_add_table(THD *thd, TABLE *table, bool scan)
   mysql_mutex_unlock(&element->LOCK_table_share);
 
   bool room;
-  TABLE *victim= tc.add(table, tc_time.clock.at(thd->start_utime), tc_limit, &room);
+  TABLE *victim= tc.add(table, tc_clock.at(thd->start_utime), tc_limit,
+                        &room);
   if (!room)
     status_var_increment(thd->status_var.table_open_cache_overflows);
   if (victim)
@@ -443,7 +435,7 @@ void tc_release_table(TABLE *table)
   DEBUG_SYNC(thd, "tc_release_table");
   if (likely(!table->triggers))
     tc_give_record(table);
-  ulonglong stamp= tc_time.clock.at(thd->start_utime);
+  ulonglong stamp= tc_clock.at(thd->start_utime);
   size_t grown= 0;
   uchar &flags= Cached_table::flags(table);
   if (unlikely(flags))
@@ -520,12 +512,10 @@ void tc_init()
 {
 #ifdef HAVE_PSI_INTERFACE
   mysql_mutex_register("sql", tc_mutexes, array_elements(tc_mutexes));
-  mysql_cond_register("sql", tc_conds, array_elements(tc_conds));
 #endif
   uint cpus= MY_MAX(my_getncpus(), 1);
   DBUG_EXECUTE_IF("table_cache_4_cpus", cpus= 4;);
-  tc.init(cpus, key_LOCK_table_cache, key_LOCK_table_cache_waits,
-          key_COND_table_cache_waits);
+  tc.init(cpus, key_LOCK_table_cache);
 }
 
 
@@ -541,7 +531,13 @@ void tc_deinit()
 
 void tc_init_part(TDC_element *element)
 {
-  new (free_lists(element)) TABLE_cache_share;
+  new (free_lists(element)) TABLE_cache_share(key_LOCK_free_tables);
+}
+
+
+void tc_deinit_part(TDC_element *element)
+{
+  free_lists(element)->~TABLE_cache_share();
 }
 
 

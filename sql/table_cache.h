@@ -98,9 +98,9 @@ struct TDC_element
   ulonglong evictions;
 
   /** The table cache's lists of free TABLEs: a TABLE_cache_share, aligned. */
-  uchar free_lists[128];
+  uchar free_lists[sizeof(mysql_mutex_t) + 56 + 56];
   /** Most names have less than half of the length that MariaDB allows. */
-  uchar short_key[168];
+  uchar short_key[136];
 
   mysql_mutex_t LOCK_table_share;
   /** Signalled when ref_count, all_tables_refs or m_flush_tickets go down. */

@@ -49,20 +49,20 @@ static my_bool check_share(void *arg, void *check_arg)
     check->wrong= "there are TABLEs without a share";
   check->open+= n;
   TABLE_cache_share *part= free_lists(element);
-  tc.with_lock(part, [&]() {
-    uint elements= 0;
-    for (TABLE_cache_share::Free_list &list : part->free)
-    {
-      TABLE_cache_share::Free_list::Iterator it(list);
-      while (it++)
-        elements++;
-    }
-    if (elements != part->elements)
-      check->wrong= "a share has another number of free TABLEs than it says";
-    if (element->flushed && elements)
-      check->wrong= "a flushed share has a free TABLE";
-    check->free+= elements;
-  });
+  uint elements= 0;
+  part->lock();
+  for (TABLE_cache_share::Free_list &list : part->free)
+  {
+    TABLE_cache_share::Free_list::Iterator it(list);
+    while (it++)
+      elements++;
+  }
+  if (elements != part->elements)
+    check->wrong= "a share has another number of free TABLEs than it says";
+  if (element->flushed && elements)
+    check->wrong= "a flushed share has a free TABLE";
+  part->unlock();
+  check->free+= elements;
   mysql_mutex_unlock(&element->LOCK_table_share);
   return check->wrong != NULL;
 }

@@ -46,7 +46,8 @@
   its share. The thread holds no lock while it closes the object.
 
   Order of locks: the owner's mutex of a share, order_mutex, the lock of one
-  share. A thread that holds the lock of a share waits for nothing.
+  share (Table_cache_share::mutex). A thread that holds the last waits for
+  nothing.
 */
 
 #include "table_cache_order.h"
@@ -106,7 +107,6 @@ private:
     this, are equal modulo LISTS. Constant.
   */
   uint cpu_shift;
-  Table_cache_waits waits;
 
   /**
     Protects the next members, and the links of the order in the objects. An
@@ -130,7 +130,7 @@ private:
   /** Take a free object out of its locked share, and give it this user. */
   static void take(Object *object, Share *share, User *user)
   {
-    share->lock.assert_locked();
+    mysql_mutex_assert_owner(&share->mutex);
     DBUG_ASSERT(A::state(object).free && !A::user(object));
     Free_list().remove(object);         /* It does not need the list's head. */
     Share::add(share->elements, -1);
@@ -141,7 +141,7 @@ private:
   /** Put a used object into its locked share, and take its user away. */
   void put(Object *object, Share *share, ulonglong stamp)
   {
-    share->lock.assert_locked();
+    mysql_mutex_assert_owner(&share->mutex);
     DBUG_ASSERT(!A::state(object).free && A::state(object).linked &&
                 A::user(object));
     A::set_user(object, NULL);
@@ -203,11 +203,8 @@ private:
   /** The linked object that a search for victims meets next, NULL if none. */
   Object *next_in_order()
   {
-    if (Object *object= first.front())
-      return object;
-    if (Object *object= ahead.front())
-      return object;
-    return queue.next();
+    Object *object= first.front() ? first.front() : ahead.front();
+    return object ? object : queue.next();
   }
 
   /**
@@ -264,7 +261,7 @@ private:
         oldest_stamp= ~0ULL;
       }
       Share *share= A::share(object);
-      share->lock.lock(&waits);
+      share->lock();
       const bool free= A::state(object).free;
       const ulonglong stamp= free ? A::stamp(object) : 0;
       if (free && (enough || stamp <= EVICT_FIRST ||
@@ -272,7 +269,7 @@ private:
                     queue.is_least(stamp >> TICK))))
       {
         take(object, share, user);
-        share->lock.unlock(&waits);
+        share->unlock();
         uncount(object);
         Share::add(evicted, 1);
         out->push_front(object);
@@ -282,7 +279,7 @@ private:
       unlink(object);
       if (free)
         link(object, stamp);
-      share->lock.unlock(&waits);
+      share->unlock();
       if (free && stamp < oldest_stamp)
       {
         oldest= object;
@@ -300,10 +297,10 @@ private:
     Share *share= A::share(object);
     Free_list to_close;
     mysql_mutex_lock(&order_mutex);
-    share->lock.lock(&waits);
+    share->lock();
     if (unlikely(A::flushed(object)))
     {
-      share->lock.unlock(&waits);
+      share->unlock();
       uncount(object);
       to_close.push_front(object);
     }
@@ -312,7 +309,7 @@ private:
       unlink(object);
       link(object, stamp);
       put(object, share, stamp);
-      share->lock.unlock(&waits);
+      share->unlock();
       take_victims(limit, user, 1, &to_close);
     }
     mysql_mutex_unlock(&order_mutex);
@@ -323,18 +320,14 @@ public:
   /**
     Make an empty cache.
 
-    @param cpus  number of CPUs; CPUs with higher numbers may come later
-    @param order_key, wait_key, cond_key  instrumentation of the mutexes, and of
-                 the condition for which threads wait that find a share locked
+    @param cpus       number of CPUs; CPUs with higher numbers may come later
+    @param order_key  instrumentation of order_mutex
   */
-  void init(uint cpus, PSI_mutex_key order_key, PSI_mutex_key wait_key,
-            PSI_cond_key cond_key)
+  void init(uint cpus, PSI_mutex_key order_key)
   {
     for (cpu_shift= 0; (cpus - 1) >> cpu_shift >= Share::LISTS; )
       cpu_shift++;
     mysql_mutex_init(order_key, &order_mutex, MY_MUTEX_INIT_FAST);
-    mysql_mutex_init(wait_key, &waits.mutex, MY_MUTEX_INIT_FAST);
-    mysql_cond_init(cond_key, &waits.cond, NULL);
     evicted= count= 0;
   }
 
@@ -342,22 +335,12 @@ public:
   void destroy()
   {
     DBUG_ASSERT(count == 0);
-    mysql_cond_destroy(&waits.cond);
-    mysql_mutex_destroy(&waits.mutex);
     mysql_mutex_destroy(&order_mutex);
   }
 
   /** Number of objects, used and free. */
   ulong records() const { return count.load(std::memory_order_relaxed); }
   ulonglong evictions() const { return evicted; }
-
-  /** Call f() while a share is locked. For debugging and tests. */
-  template <class F> void with_lock(Share *share, F f)
-  {
-    share->lock.lock(&waits);
-    f();
-    share->lock.unlock(&waits);
-  }
 
   /**
     Add a new object, which has a user.
@@ -403,14 +386,14 @@ public:
     if (!share->elements.load(std::memory_order_relaxed))
       return NULL;
     A::before_lock(user);
-    share->lock.lock(&waits);
+    share->lock();
     Object *object= share->front(own_list());
     if (likely(object != NULL))
     {
       take(object, share, user);
       Share::add(share->hits, uses);
     }
-    share->lock.unlock(&waits);
+    share->unlock();
     return object;
   }
 
@@ -451,7 +434,7 @@ public:
   Object *release(Object *object, ulonglong stamp, const Limit &limit)
   {
     Share *share= A::share(object);
-    share->lock.lock(&waits);
+    share->lock();
     /*
       No relinking needed: the key under which the object is queued may be older
       than its stamp, never newer.
@@ -460,7 +443,7 @@ public:
       (likely(stamp > EVICT_FIRST) || stamp == A::stamp(object));
     if (likely(usual))
       put(object, share, stamp);
-    share->lock.unlock(&waits);
+    share->unlock();
     return likely(usual) ? NULL : release_slowly(object, stamp, limit);
   }
 
@@ -499,7 +482,7 @@ public:
     for (uint left= 0; !left; )
     {
       mysql_mutex_lock(&order_mutex);
-      share->lock.lock(&waits);
+      share->lock();
       Object *object;
       for (left= PURGE_AT_ONCE; left && (object= share->front(0)); left--)
       {
@@ -507,7 +490,7 @@ public:
         uncount(object);
         out->push_front(object);
       }
-      share->lock.unlock(&waits);
+      share->unlock();
       mysql_mutex_unlock(&order_mutex);
     }
   }

@@ -9,6 +9,23 @@
 
 #include "table_cache_core.h"
 
+/** Call f(object) for each object, which must stay. */
+
+template <class Object, class Links> template <class F>
+void Table_cache_order<Object, Links>::each(F f)
+{
+  for (auto &of_level : lists)
+  {
+    for (List &list : of_level)
+    {
+      typename List::Iterator it(list);
+      while (Object *object= it++)
+        f(object);
+    }
+  }
+}
+
+
 /**
   Verify what must hold while order_mutex and the locks of all shares are free:
   the notes of each object in the order agree with the lists that it is in.
@@ -23,19 +40,20 @@ template <class A> const char *Table_cache_core<A>::check(ulong *n_free)
   ulong n= 0;
   *n_free= 0;
   auto check_object= [&](Object *object) {
-    with_lock(A::share(object), [&]() {
-      const Table_cache_state &state= A::state(object);
-      n++;
-      *n_free+= state.free;
-      if (!state.linked)
-        wrong= "an object in the order is not linked";
-      if (state.free && A::user(object))
-        wrong= "a free object has a user";
-      if (state.free && !A::share(object)->elements)
-        wrong= "a share has a free object and does not count it";
-      if (state.free && **A::Share_links::prev_ptr(object) != object)
-        wrong= "a free object is in no list";
-    });
+    Share *share= A::share(object);
+    const Table_cache_state &state= A::state(object);
+    share->lock();
+    n++;
+    *n_free+= state.free;
+    if (!state.linked)
+      wrong= "an object in the order is not linked";
+    if (state.free && A::user(object))
+      wrong= "a free object has a user";
+    if (state.free && !share->elements)
+      wrong= "a share has a free object and does not count it";
+    if (state.free && **A::Share_links::prev_ptr(object) != object)
+      wrong= "a free object is in no list";
+    share->unlock();
   };
   mysql_mutex_lock(&order_mutex);
   for (Object *list : { first.front(), ahead.front() })

@@ -9,7 +9,6 @@
 */
 
 #include "my_global.h"
-#include "my_sys.h"
 #include <atomic>
 #ifdef __linux__
 #include <sched.h>
@@ -22,8 +21,7 @@ struct Table_cache_machine
   static uint cpu()
   {
 #ifdef __linux__
-    const int cpu_no= sched_getcpu();
-    return cpu_no < 0 ? 0 : cpu_no;
+    return (uint) MY_MAX(sched_getcpu(), 0);
 #else
     return 0;
 #endif
@@ -41,9 +39,12 @@ struct Table_cache_machine
      new, like the objects that other statements release at that time.
 */
 
-class Table_cache_clock
+class alignas(2 * CPU_LEVEL1_DCACHE_LINESIZE) Table_cache_clock
 {
-  /** Every release reads this. About one per RESOLUTION of time writes it. */
+  /**
+    Every release reads this, so nothing else is in this cache line and the next.
+    About one release per RESOLUTION of time writes it.
+  */
   std::atomic<ulonglong> recent;
 
 public:

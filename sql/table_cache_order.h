@@ -103,19 +103,8 @@ public:
   /** Is no key in the queue less than this? */
   bool is_least(ulonglong key) const { return key <= least; }
 
-  /** Call f(object) for each object, which must stay. For debugging. */
-  template <class F> void each(F f)
-  {
-    for (auto &of_level : lists)
-    {
-      for (List &list : of_level)
-      {
-        typename List::Iterator it(list);
-        while (Object *object= it++)
-          f(object);
-      }
-    }
-  }
+  /** Call f(object) for each object: see table_cache_core_check.h */
+  template <class F> void each(F f);
 };
 
 #endif /* TABLE_CACHE_ORDER_INCLUDED */

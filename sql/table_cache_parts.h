@@ -24,6 +24,7 @@ void tc_init();
 void tc_deinit();
 
 void tc_init_part(TDC_element *element);
+void tc_deinit_part(TDC_element *element);
 void tc_reset_part(TDC_element *element);
 void tc_assert_no_free(TDC_element *element);
 

@@ -10,7 +10,6 @@
 
 #include "my_global.h"
 #include "my_sys.h"
-#include "my_cpu.h"
 #include "mysql/psi/mysql_thread.h"
 #include "sql_plist.h"
 #include <atomic>
@@ -19,78 +18,6 @@
 #ifndef TABLE_CACHE_LOCKED
 #define TABLE_CACHE_LOCKED() do {} while (0)
 #endif
-
-/** Where threads wait for the lock of any share. The cache has one. */
-struct Table_cache_waits
-{
-  mysql_mutex_t mutex;
-  mysql_cond_t cond;
-};
-
-/**
-  The lock of a share, held for about ten instructions. The holder never waits
-  for anything. A mysql_mutex_t does not fit in the cache line of what it
-  protects.
-
-  A thread that finds it locked spins for a microsecond or so. That is enough
-  unless the holder has lost its CPU. Then the thread sleeps in the kernel.
-*/
-
-class Table_cache_lock
-{
-  enum : uint32 { FREE, LOCKED, AWAITED };
-  /** AWAITED: locked, and a thread may sleep until it is unlocked. */
-  std::atomic<uint32> word;
-
-  bool trylock()
-  {
-    uint32 expected= FREE;
-    return word.compare_exchange_strong(expected, LOCKED,
-                                        std::memory_order_acquire,
-                                        std::memory_order_relaxed);
-  }
-
-  ATTRIBUTE_NOINLINE void wait(Table_cache_waits *waits)
-  {
-    for (uint spins= 0; spins < 64; spins++)
-    {
-      MY_RELAX_CPU();
-      if (word.load(std::memory_order_relaxed) == FREE && trylock())
-        return;
-    }
-    mysql_mutex_lock(&waits->mutex);
-    while (word.exchange(AWAITED, std::memory_order_acquire) != FREE)
-      mysql_cond_wait(&waits->cond, &waits->mutex);
-    mysql_mutex_unlock(&waits->mutex);
-  }
-
-  /** The waiting thread sets AWAITED under the mutex, so it does not miss this. */
-  ATTRIBUTE_NOINLINE static void wake(Table_cache_waits *waits)
-  {
-    mysql_mutex_lock(&waits->mutex);
-    mysql_cond_broadcast(&waits->cond);
-    mysql_mutex_unlock(&waits->mutex);
-  }
-
-public:
-  Table_cache_lock(): word(FREE) {}
-
-  void lock(Table_cache_waits *waits)
-  {
-    if (unlikely(!trylock()))
-      wait(waits);
-    TABLE_CACHE_LOCKED();
-  }
-  /** Another thread may free the lock's memory before this returns. */
-  void unlock(Table_cache_waits *waits)
-  {
-    if (unlikely(word.exchange(FREE, std::memory_order_release) == AWAITED))
-      wake(waits);
-  }
-  void assert_locked() const
-  { DBUG_ASSERT(word.load(std::memory_order_relaxed) != FREE); }
-};
-
 
 /** The cache's notes about an object. */
 
@@ -110,20 +37,20 @@ struct Table_cache_state
 
 
 /**
-  A share's free objects, in one cache line, or a half of one.
+  A share's free objects.
 
   A TABLE with its Fields and its handler is some kilobytes, and a thread gets it
   back cheaply if it is in the cache of the thread's CPU. So each quarter of the
-  CPUs has a list. That costs no memory, because the line has room for it.
+  CPUs has a list.
 */
 
-template <class Object, class Links> struct alignas(64) Table_cache_share
+template <class Object, class Links> struct Table_cache_share
 {
   typedef I_P_List<Object, Links> Free_list;
   static constexpr uint LISTS= 4;
 
   /** Protects all other members. Any thread reads those that are atomic. */
-  Table_cache_lock lock;
+  mysql_mutex_t mutex;
   /** Number of free objects. */
   std::atomic<uint32> elements;
   /** By the CPU that released the object. Front: released last. */
@@ -134,7 +61,17 @@ template <class Object, class Links> struct alignas(64) Table_cache_share
   */
   std::atomic<ulonglong> hits, last_release;
 
-  Table_cache_share(): elements(0), hits(0), last_release(0) {}
+  explicit Table_cache_share(PSI_mutex_key key= 0):
+    elements(0), hits(0), last_release(0)
+  { mysql_mutex_init(key, &mutex, MY_MUTEX_INIT_FAST); }
+  ~Table_cache_share() { mysql_mutex_destroy(&mutex); }
+
+  void lock()
+  {
+    mysql_mutex_lock(&mutex);
+    TABLE_CACHE_LOCKED();
+  }
+  void unlock() { mysql_mutex_unlock(&mutex); }
 
   /** A free object: of this list, or else of any other one; NULL if none. */
   Object *front(uint list)

@@ -45,7 +45,8 @@
     TDC_element::LOCK_table_share       see TDC_element
     LOCK_table_cache                    the order of eviction, the count; it is
                                         order_mutex in table_cache_core.h
-    Table_cache_lock                    a share's free TABLEs
+    LOCK_free_tables                    a share's free TABLEs; it is
+                                        Table_cache_share::mutex
 
   One function takes a lock against this order, but does not wait for it:
   tdc_release_share() tries LOCK_unused_shares while it holds LOCK_table_share.
@@ -202,7 +203,8 @@ struct Mariadb_element
   mysql_cond_t COND_release;
 };
 
-#if SIZEOF_CHARP == 8
+/* No distribution's engine is for a debug build, where mutexes are larger. */
+#if SIZEOF_CHARP == 8 && !defined(SAFE_MUTEX)
 static_assert(offsetof(TDC_element, LOCK_table_share) ==
               offsetof(Mariadb_element, LOCK_table_share) &&
               offsetof(TDC_element, COND_release) ==
@@ -240,6 +242,7 @@ static void element_destructor(uchar *memory)
                                                        LF_HASH_OVERHEAD);
   assert_clean(element);
   free_long_key(element);
+  tc_deinit_part(element);
   mysql_cond_destroy(&element->COND_release);
   mysql_mutex_destroy(&element->LOCK_table_share);
 }

@@ -168,7 +168,7 @@ class Shards
 public:
   Shards()
   {
-    core.init(my_getncpus(), 0, 0, 0);
+    core.init(my_getncpus(), 0);
   }
   void empty(Test_share *share)
   {

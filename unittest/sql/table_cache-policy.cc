@@ -71,7 +71,7 @@ struct Core_cache
   Core_cache(Policy policy, uint tables, ulong limit_arg):
     shares(tables), limit(limit_arg), twice(policy == TWICE)
   {
-    core.init(1, 0, 0, 0);
+    core.init(1, 0);
   }
 
   ~Core_cache()

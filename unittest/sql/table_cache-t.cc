@@ -93,7 +93,7 @@ struct Fixture
   Fixture(uint cpus, uint n_shares, ulong limit_arg):
     shares(n_shares), limit(limit_arg), live(0), busy(false)
   {
-    core.init(cpus, 0, 0, 0);
+    core.init(cpus, 0);
     for (Test_share *&share : shares)
     {
       share= new Test_share;
@@ -248,18 +248,20 @@ struct Fixture
     ulong in_order, in_shares= 0;
     const char *wrong= core.check(&in_order);
     for (Test_share *share : shares)
-      core.with_lock(share->part, [&]() {
-        uint elements= 0;
-        for (Core::Free_list &list : share->part->free)
-        {
-          Core::Free_list::Iterator it(list);
-          while (it++)
-            elements++;
-        }
-        if (elements != share->part->elements)
-          wrong= "a share has another number of free objects than it says";
-        in_shares+= elements;
-      });
+    {
+      uint elements= 0;
+      share->part->lock();
+      for (Core::Free_list &list : share->part->free)
+      {
+        Core::Free_list::Iterator it(list);
+        while (it++)
+          elements++;
+      }
+      if (elements != share->part->elements)
+        wrong= "a share has another number of free objects than it says";
+      share->part->unlock();
+      in_shares+= elements;
+    }
     if (!wrong && in_order != in_shares && !busy)
       wrong= "a free object is not in the order";
     return wrong;
