@@ -49,8 +49,7 @@ from benchlib.program import resolved, run_program      # noqa: E402
 from benchlib.servers import BenchError, Server         # noqa: E402
 from benchlib.unsynced import Disk, build_layer         # noqa: E402
 
-# Errors of MariaDB's: the name in docs/ERRORS.md, what a problem's text has, and the
-# settings without which it does not occur
+# Errors of MariaDB's, in docs/ERRORS.md: a name, and what the text of a problem has
 KNOWN = (
     ("IMPORT TABLESPACE, killed", r"previously opened tablespace|Recovery cannot access"
      r"|Tablespace \d+ was not found.*imp\d"),
@@ -62,6 +61,8 @@ KNOWN = (
     ("rows of Aria and MyISAM, TRUNCATE in flight",
      r"\((Aria|MyISAM)\).*in flight: TRUNCATE"),
     ("FULLTEXT's files", r"FTS_[0-9a-f]{16}"),
+    ("File was not found, in the log", r"log: .*\[ERROR\] InnoDB: (File \S+\.ibd was not "
+     r"found|Operating system error number 2 |Error number 2 means)"),
 )
 # What the error log may have after a kill: MyISAM repairs its tables
 BENIGN = re.compile(
@@ -859,7 +860,10 @@ class Directory:
             state = {key: flying.after[key] if has(key, flying.after[key])
                      else flying.before[key] for key in touched}
         else:
-            state = next((state for state in (flying.after, flying.before) if all(
+            states = [flying.after, flying.before]
+            if flying.kind == "create or replace":      # MariaDB's is not atomic
+                states.append(dict.fromkeys(touched))
+            state = next((state for state in states if all(
                 has(key, table) for key, table in state.items())), None)
         if state is None or not all(has(key, state[key]) for key in touched):
             about = next((there[key][0] for key in touched if key in there), "gone")
