@@ -733,7 +733,7 @@ class StubServer(threading.Thread):
                 self.serving[-1].start()
 
     def wait(self):
-        """Return when all that clients sent who are gone is in said."""
+        """Return when said has all that the clients sent. They have ended."""
         for one in self.serving:
             one.join()
 

@@ -60,7 +60,6 @@ KNOWN = (
     ("TRUNCATE that the binary log lacks", r"REPLICA .*in flight: TRUNCATE"),
     ("rows of Aria and MyISAM, TRUNCATE in flight",
      r"\((Aria|MyISAM)\).*in flight: TRUNCATE"),
-    ("FULLTEXT's files", r"FTS_[0-9a-f]{16}"),
     ("File was not found, in the log", r"log: .*\[ERROR\] InnoDB: (File \S+\.ibd was not "
      r"found|Operating system error number 2 |Error number 2 means)"),
 )
