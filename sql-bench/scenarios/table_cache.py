@@ -15,7 +15,8 @@ class TableCache(Scenario):
     title = "Acquire and release of TABLEs, without a server around"
     source = "design of the table cache"
     question = (
-        "What do the slots cost one thread, and what do they gain several?")
+        "What does it cost to get a TABLE and to give it back, by one thread and by "
+        "several?")
     method = (
         "unittest/sql/table_cache-bench: threads acquire and release as fast as "
         "they can, on one share and on 1000. 'stock' is its model of MariaDB's "
