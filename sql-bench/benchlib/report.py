@@ -27,7 +27,7 @@ share with the clients.
 - *better*: how many times as good as stock: of rates patched / stock, of times and
   costs stock / patched. 0.5× is half as good. It is the median over the pairs; a pair
   is one measurement of each server, one after the other. So it is not always the
-  quotient of the two medians beside it. Of several cells it is the geometric mean.
+  quotient of the two medians in its row. Of several cells it is the geometric mean.
 - *95 %*: that number lies in this interval with a probability of 95 % (bootstrap over
   the starts and the pairs of each). An interval that includes 1 shows no difference.
   Of few pairs, or of one start, it is too narrow. Fewer than three pairs show a
