@@ -14,7 +14,7 @@
 */
 #define OPEN_INDEX_GROWTH 4096
 
-/* The server registers it: tdc_init() */
+/* The server registers it: open_index_stage_init() */
 PSI_stage_info stage_waiting_for_table_file= { 0, "Waiting for table file", 0 };
 
 static void no_stage(const PSI_stage_info *stage __attribute__((unused)),
