@@ -963,9 +963,11 @@ def table_of_parts(parts):
         yield f"   {part:14}{state}"
     good = [part for part, *_, missing, left in parts
             if not missing and not left]
-    yield ("-- " + (words(good) if len(good) < len(parts) else "all parts")
-           + " can be built on this source" if good else
-           "-- no part can be built on this source as a whole")
+    if good:
+        yield ("-- " + (words(good) if len(good) < len(parts) else "all parts")
+               + " can be built on this source")
+    elif not all(left for *_, left in parts):
+        yield "-- no part can be built on this source as a whole"
     for part, *_, missing, _ in parts:
         if missing:
             yield f"   {part} cannot, because of " + words(missing)

@@ -48,6 +48,7 @@ of MariaDB's is a hunk of FILE.patch, which names its topic after the second
 
 import argparse
 import collections
+import difflib
 import pathlib
 import re
 import sys
@@ -241,25 +242,37 @@ def problems(topics, paths):
 
 # ---------------------------------------------------------------- a selection
 
+def known_name(option, name, known, numbered):
+    """The name that a user means: 'open-index', or '30' or '30-open-index' of a
+    topic in 'numbered'."""
+    for topic in numbered:
+        if name in (f"{topic.number:02}", topic.path.name):
+            return topic.name
+    if name in known:
+        return name
+    near = difflib.get_close_matches(name, known)
+    raise TopicError(
+        f"{option}: there is no {name}; "
+        + ("did you mean " + " or ".join(near) + "?" if near
+           else "there are " + ", ".join(dict.fromkeys(known))))
+
+
 def choose(topics, parts, asked_parts=(), asked_topics=(), without=(),
            unfit=()):
     """(Selection, sentences): what some options take, and what they do not say
     themselves.  'without' names topics or parts; a name that is both is the
     part.  'unfit' names topics that do not apply to the source."""
-    names = {topic.name for topic in topics}
-    for option, asked, known in (
-            ("--part", asked_parts, list(parts)),
-            ("--topic", asked_topics, [topic.name for topic in topics]),
-            ("--without", without,
-             [*parts, *(topic.name for topic in topics)])):
-        for name in asked:
-            if name not in known:
-                raise TopicError(f"{option}: there is no {name}; there are "
-                                 + ", ".join(dict.fromkeys(known)))
+    names = [topic.name for topic in topics]
+    asked_parts, asked_topics, without = (
+        [known_name(option, name, known, numbered) for name in asked]
+        for option, asked, known, numbered in (
+            ("--part", asked_parts, list(parts), []),
+            ("--topic", asked_topics, names, topics),
+            ("--without", without, [*parts, *names], topics)))
     start = {topic.name for topic in topics
              if topic.part in asked_parts or topic.name in asked_topics}
     if not asked_parts and not asked_topics:
-        start = names
+        start = set(names)
     lost = dependents(topics, {topic.name for topic in topics
                                if topic.part in without
                                or topic.name in without

@@ -76,6 +76,14 @@ class ChoiceTest(unittest.TestCase):
             with self.assertRaisesRegex(topics.TopicError, text):
                 self.choose(*words)
 
+    def test_topic_by_its_number_or_file_name(self):
+        for name in ("33", "33-four"):
+            self.assertEqual(self.choose([], [name])[:2],
+                             ("one three four", "topic-four"))
+        self.assertEqual(self.choose([], [], ["32-three"])[0], "one two five")
+        with self.assertRaisesRegex(topics.TopicError, "did you mean three?"):
+            self.choose([], ["thre"])
+
     def test_selection_is_written_and_read(self):
         trees = self.top / "out"
         trees.mkdir()
