@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """How long visitors of the farm wait when they come at a given rate."""
 
-from benchlib.scenario import integers
-
 from .farm import Farm
-from .pages import AT_ONCE, GENERATOR, states_of
+from .pages import AT_ONCE, GENERATOR, AtRates
 
 OPEN_LOOP = (
     "Visitors come by chance (exponential gaps), the same ones for each server. Their "
@@ -17,7 +15,7 @@ OPEN_LOOP = (
     "- 'after a restart': the server has shown no page before.")
 
 
-class FarmRate(Farm):
+class FarmRate(AtRates, Farm):
     name = "farm-rate"
     title = "The farm of sites, at a given rate of visitors"
     question = (
@@ -40,11 +38,3 @@ class FarmRate(Farm):
                             "20,50,80,100); the options of farm hold, too")
         parser.add_argument("--rate-states", default="warm,cold",
                             help="warm, cold (after a restart), or both")
-
-    @staticmethod
-    def rates(options):
-        return integers(options.rate)
-
-    @staticmethod
-    def states(options):
-        return states_of(options.rate_states)

@@ -326,6 +326,18 @@ def settings_of(engine_names, caches):
             for engine in engines(engine_names) for cache in integers(caches)]
 
 
+class AtRates(Pages):
+    """A scenario with the options --rate and --rate-states."""
+
+    @staticmethod
+    def rates(options):
+        return integers(options.rate)
+
+    @staticmethod
+    def states(options):
+        return states_of(options.rate_states)
+
+
 def states_of(text):
     """An argument like warm,cold"""
     names = text.split(",")

@@ -6,12 +6,11 @@ import pathlib
 import shutil
 
 from benchlib import visitors, wordpress
-from benchlib.scenario import integers, positive
+from benchlib.scenario import positive
 from benchlib.servers import BenchError
 
 from .farm_rate import OPEN_LOOP
-from .pages import CLIENTS, GENERATOR, TABLES, Pages, account, settings_of, \
-    states_of
+from .pages import CLIENTS, GENERATOR, TABLES, AtRates, account, settings_of
 
 # How many of 100 pages are of which kind; the scenario's choice
 KINDS = {"front": 40, "post": 35, "archive": 10, "login": 5, "admin": 5,
@@ -28,7 +27,7 @@ def clone(number, tables):
     return "\n".join(text) + "\n"
 
 
-class Wordpress(Pages):
+class Wordpress(AtRates):
     name = "wordpress"
     title = "Sites of WordPress"
     source = "hosts of WordPress with an account and a database a site"
@@ -86,14 +85,6 @@ class Wordpress(Pages):
     def settings(cls, options):
         return settings_of(options.wordpress_engines, options.wordpress_caches or
                            ("400" if options.quick else "2000"))
-
-    @staticmethod
-    def rates(options):
-        return integers(options.rate)
-
-    @staticmethod
-    def states(options):
-        return states_of(options.rate_states)
 
     @staticmethod
     def given(options):
