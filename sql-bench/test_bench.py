@@ -1675,6 +1675,8 @@ class ReportTest(unittest.TestCase):
   all of b: [us] | b [*
 11.8 s
   the same | a, 1 connection
+10.11+low s
+  of a part | a, 1 connection
 """
 
     def claims(self, text, work):
@@ -1685,7 +1687,7 @@ class ReportTest(unittest.TestCase):
             "stock again": [200.0, 200.0, 201.0]}} for label, patched in (
                 ("a, 1 connection", [400.0, 2e6, 410.0]),
                 ("b [1]", [100.0] * 3), ("b [2]", [400.0] * 3))]
-        for series in ("10.11", "11.8"):
+        for series in ("10.11", "11.8", "10.11+low"):
             (work / "results" / series).mkdir(parents=True, exist_ok=True)
             (work / "results" / series / "s.json").write_text(json.dumps(data(
                 cells=cells, machine=dict(data()["machine"], revision="r"))))
@@ -1707,6 +1709,10 @@ class ReportTest(unittest.TestCase):
         self.assertNotIn("not measured", text)
         self.assertIn("| `BUILD/bench s --pairs 5 --control --base 11.8` | 11.8 | D "
                       "| c | r | 3 |", text)
+        self.assertIn("## MariaDB 10.11, the part low alone", text)
+        self.assertIn('<a id="s-low"></a>[s](results/10.11+low/s.json) | of a part |',
+                      text)
+        self.assertIn("| `BUILD/bench s --pairs 5 --control --part low` | 10.11 |", text)
         self.assertIn("- **s**: Q? C.", text)
 
     def test_claims_name_cells_that_there_are(self):

@@ -36,7 +36,7 @@ share with the clients.
   from stock there is noise.
 
 Each row is of the revision that is named below, not of the newest one, and of a server
-with all parts."""
+with all parts, where the heading does not name one."""
 
 
 class ClaimError(Exception):
@@ -107,8 +107,11 @@ def command(data, scenario, series=FIRST_SERIES):
         if value is not True:
             words.append(f"{value:g}" if isinstance(value, float)
                          else str(value))
-    if series != FIRST_SERIES:
-        words += ["--base", series]
+    base, _, part = series.partition("+")
+    if base != FIRST_SERIES:
+        words += ["--base", base]
+    if part:
+        words += ["--part", part]
     return " ".join(words)
 
 
@@ -366,11 +369,19 @@ def release_of(version):
     return version.partition("-")[0]
 
 
+def anchor_of(series, name):
+    """open-tables, open-tables-11.8, open-tables-myisam-aria"""
+    base, _, part = series.partition("+")
+    return "-".join([name, *([base] if base != FIRST_SERIES else []),
+                     *([part] if part else [])])
+
+
 def write_claims(file, results, scenarios, claims):
     """Write docs/PERFORMANCE.md: a row for each claim, then how each scenario
     was measured.
 
-    results: where raw data is kept, as SERIES/NAME.json
+    results: where raw data is kept, as SERIES/NAME.json, and as
+        SERIES+PART/NAME.json if the server has this part alone
     claims: what read_claims() returns
     """
     where = os.path.relpath(results, file.parent)
@@ -384,11 +395,13 @@ def write_claims(file, results, scenarios, claims):
         if not data:
             raise ClaimError(f"sql-bench/claims: no raw data {series}/{name}")
         if series != last:
-            text += [*([""] if last else []), f"## MariaDB {series}", "",
+            base, _, part = series.partition("+")
+            text += [*([""] if last else []),
+                     f"## MariaDB {base}" + f", the part {part} alone" * bool(part), "",
                      f"| measured by | what | stock | patched | better | 95 % | "
                      f"{CONTROL} |", "|---|---|---:|---:|---:|---|---:|"]
             last = series
-        anchor = name + (f"-{series}" if series != FIRST_SERIES else "")
+        anchor = anchor_of(series, name)
         first = f'<a id="{anchor}"></a>[{name}]({where}/{series}/{name}.json)'
         for claim, label, needed in rows:
             row = claim_row(first, data, claim, label)
@@ -402,7 +415,7 @@ def write_claims(file, results, scenarios, claims):
         pairs = median([len(cell["values"]["stock"]) for cell in complete(data)])
         measured.append(
             f"| `{command(data, scenarios[name], series)}` | "
-            f"{release_of(data['versions'].get('stock', series))} | "
+            f"{release_of(data['versions'].get('stock', series.partition('+')[0]))} | "
             f"{data['date']} | {machine['cpu']} | {machine['revision']} | "
             f"{pairs:.0f}{f' in {starts} starts' * (starts > 1)} |")
     text += ["", "## How each was measured", "",
