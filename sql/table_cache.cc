@@ -50,18 +50,6 @@ ulong tc_size;
 /** @@table_open_cache_instances: only start-up uses it, to ask for descriptors. */
 uint32 tc_instances;
 
-#ifdef HAVE_PSI_INTERFACE
-static PSI_mutex_key key_LOCK_table_cache, key_LOCK_free_tables;
-static PSI_mutex_info tc_mutexes[]=
-{
-  { &key_LOCK_table_cache, "LOCK_table_cache", PSI_FLAG_GLOBAL },
-  { &key_LOCK_free_tables, "TABLE_SHARE::tdc.LOCK_free_tables", 0 }
-};
-#else
-static const PSI_mutex_key key_LOCK_table_cache= 0, key_LOCK_free_tables= 0;
-#endif
-
-
 Table_cache tc;
 static const Table_cache_limit tc_limit;
 /** Microseconds of microsecond_interval_timer(), like THD::start_utime. */
@@ -248,7 +236,7 @@ static my_bool purge_share(void *arg, void *list)
   TDC_element *element= static_cast<TDC_element*>(arg);
   mysql_mutex_lock(&element->LOCK_table_share);
   tc_take_free_tables(element, static_cast<Table_list*>(list));
-  tc_forget_no_triggers(element);
+  element->no_triggers= false;
   mysql_mutex_unlock(&element->LOCK_table_share);
   return FALSE;
 }
@@ -508,14 +496,11 @@ void tc_get_share_info(TDC_element *element, TC_share_info *info)
 
 /* ------------------------------------- for the table definition cache */
 
-void tc_init()
+void tc_init(PSI_mutex_key order_key)
 {
-#ifdef HAVE_PSI_INTERFACE
-  mysql_mutex_register("sql", tc_mutexes, array_elements(tc_mutexes));
-#endif
   uint cpus= MY_MAX(my_getncpus(), 1);
   DBUG_EXECUTE_IF("table_cache_4_cpus", cpus= 4;);
-  tc.init(cpus, key_LOCK_table_cache);
+  tc.init(cpus, order_key);
 }
 
 
@@ -524,35 +509,6 @@ void tc_deinit()
   DBUG_ASSERT(!tc_memory.tables);
   tc_free_records();
   tc.destroy();
-}
-
-
-/** Initialize the table cache's part of an element whose memory is new. */
-
-void tc_init_part(TDC_element *element)
-{
-  new (free_lists(element)) TABLE_cache_share(key_LOCK_free_tables);
-}
-
-
-void tc_deinit_part(TDC_element *element)
-{
-  free_lists(element)->~TABLE_cache_share();
-}
-
-
-/** An element gets another share: reset the counters. */
-
-void tc_reset_part(TDC_element *element)
-{
-  free_lists(element)->hits.store(0, std::memory_order_relaxed);
-  free_lists(element)->last_release.store(0, std::memory_order_relaxed);
-}
-
-
-void tc_assert_no_free(TDC_element *element __attribute__((unused)))
-{
-  DBUG_ASSERT(!free_lists(element)->elements.load(std::memory_order_relaxed));
 }
 
 

@@ -51,7 +51,7 @@
 */
 
 #include "table_cache_order.h"
-#include "table_cache_slot.h"
+#include "table_cache_share.h"
 
 /**
   The cache, for objects as described by A:

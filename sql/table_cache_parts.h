@@ -7,9 +7,6 @@
   The functions by which the table cache (table_cache*.cc) and the table
   definition cache (table_def_cache.cc) call each other. tc_opened_ahead() and
   tc_dump_state_* are for plugins that open tables ahead of their use.
-
-  TDC_element::free_lists belongs to the table cache: the lists of the share's
-  free TABLEs (table_cache_slot.h).
 */
 
 #include "sql_plist.h"
@@ -20,13 +17,8 @@ struct TDC_element;
 /** TABLEs that have left the table cache; linked like free ones. */
 typedef I_P_List<TABLE, TABLE_share> Table_list;
 
-void tc_init();
+void tc_init(PSI_mutex_key order_key);
 void tc_deinit();
-
-void tc_init_part(TDC_element *element);
-void tc_deinit_part(TDC_element *element);
-void tc_reset_part(TDC_element *element);
-void tc_assert_no_free(TDC_element *element);
 
 void tc_wait_for_detectors(TDC_element *element);
 void tc_take_free_tables(TDC_element *element, Table_list *out);

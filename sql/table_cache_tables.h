@@ -5,7 +5,8 @@
 /**
   @file
   The core of the table cache (table_cache_core.h) for TABLEs. Only the files
-  table_cache*.cc use this.
+  table_cache*.cc use this, and table_def_cache.cc, which initializes the lists of
+  a share's free TABLEs.
 
   The core keeps what it needs in fields that TABLE has anyway, so TABLE has the
   size that MariaDB gives it:
@@ -171,7 +172,6 @@ size_t tc_weigh_again(TABLE *table);
 bool tc_scan_leaves_last(TDC_element *element);
 void tc_count_scan_open(TDC_element *element);
 /* table_cache_triggers.cc */
-void tc_forget_no_triggers(TDC_element *element);
 void tc_begin_purge();
 
 #endif /* TABLE_CACHE_TABLES_INCLUDED */

@@ -32,15 +32,6 @@ void tc_begin_purge()
 }
 
 
-/** FLUSH TABLES has come to this share. The caller holds LOCK_table_share. */
-
-void tc_forget_no_triggers(TDC_element *element)
-{
-  mysql_mutex_assert_owner(&element->LOCK_table_share);
-  element->no_triggers= false;
-}
-
-
 /**
   Load the triggers of a table into a TABLE that has just been opened.
 

@@ -54,12 +54,9 @@
 
 #include "mariadb.h"
 #include "lf.h"
-#include "table.h"
 #include "sql_base.h"
-#include "debug_sync.h"
-#include "table_cache_memory.h"
+#include "table_cache_tables.h"
 #include "my_return_memory.h"
-#include "table_cache_parts.h"
 #include "unireg.h"
 #include "default_rows.h"
 
@@ -86,12 +83,17 @@ typedef I_P_List<TDC_element,
                  I_P_List_null_counter,
                  I_P_List_fast_push_back<TDC_element> > Unused_list;
 static Unused_list unused_shares, scanned_shares;
+
+/* The mutexes of both caches */
+static PSI_mutex_key key_LOCK_table_cache, key_LOCK_free_tables;
 #ifdef HAVE_PSI_INTERFACE
 static PSI_mutex_key key_LOCK_unused_shares, key_LOCK_table_share;
 static PSI_mutex_info tdc_mutexes[]=
 {
   { &key_LOCK_unused_shares, "LOCK_unused_shares", PSI_FLAG_GLOBAL },
-  { &key_LOCK_table_share, "TABLE_SHARE::tdc.LOCK_table_share", 0 }
+  { &key_LOCK_table_share, "TABLE_SHARE::tdc.LOCK_table_share", 0 },
+  { &key_LOCK_table_cache, "LOCK_table_cache", PSI_FLAG_GLOBAL },
+  { &key_LOCK_free_tables, "TABLE_SHARE::tdc.LOCK_free_tables", 0 }
 };
 static PSI_cond_key key_COND_release;
 static PSI_cond_info tdc_conds[]=
@@ -188,7 +190,7 @@ static void assert_clean(TDC_element *element __attribute__((unused)))
   DBUG_ASSERT(!element->unused);
   DBUG_ASSERT(!element->scanned);
   DBUG_ASSERT(!element->bytes);
-  tc_assert_no_free(element);
+  DBUG_ASSERT(!free_lists(element)->elements);
 }
 
 
@@ -232,7 +234,7 @@ static void element_constructor(uchar *memory)
   element->bytes= 0;
   element->m_flush_tickets.empty();
   element->all_tables.empty();
-  tc_init_part(element);
+  new (free_lists(element)) TABLE_cache_share(key_LOCK_free_tables);
 }
 
 
@@ -242,7 +244,7 @@ static void element_destructor(uchar *memory)
                                                        LF_HASH_OVERHEAD);
   assert_clean(element);
   free_long_key(element);
-  tc_deinit_part(element);
+  free_lists(element)->~TABLE_cache_share();
   mysql_cond_destroy(&element->COND_release);
   mysql_mutex_destroy(&element->LOCK_table_share);
 }
@@ -265,7 +267,7 @@ static void element_initializer(LF_HASH *, void *dst, const void *src)
   element->m_key= memory;
   element->m_key_length= (uint) key->length;
   element->misses= element->scan_opens= element->evictions= 0;
-  tc_reset_part(element);
+  free_lists(element)->hits= free_lists(element)->last_release= 0;
 }
 
 
@@ -921,7 +923,7 @@ int tdc_wait_for_old_version(THD *thd, const char *db, const char *table_name,
 /**
   Wait until nobody else has a reference.
 
-  @param my_refs  number of the caller's own references
+  @param my_refs  number of the caller's own references, 1 at least
 
   @pre The caller holds LOCK_table_share; an exclusive metadata lock keeps other
   threads from getting new references.
@@ -934,6 +936,8 @@ int tdc_wait_for_old_version(THD *thd, const char *db, const char *table_name,
 
 void TDC_element::wait_for_refs(uint my_refs)
 {
+  /* The thread that gives back the last reference signals nobody. */
+  DBUG_ASSERT(my_refs);
   while (ref_count > my_refs)
     mysql_cond_wait(&COND_release, &LOCK_table_share);
 }
@@ -1081,7 +1085,7 @@ bool tdc_init()
   mysql_mutex_register("sql", tdc_mutexes, array_elements(tdc_mutexes));
   mysql_cond_register("sql", tdc_conds, array_elements(tdc_conds));
 #endif
-  tc_init();
+  tc_init(key_LOCK_table_cache);
   default_rows_init();
   mysql_mutex_init(key_LOCK_unused_shares, &LOCK_unused_shares,
                    MY_MUTEX_INIT_FAST);

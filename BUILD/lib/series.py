@@ -154,7 +154,10 @@ class Maker:
 
     def whole(self):
         """{path: content}: what the series must give in the end."""
-        wanted = self.overlay.wanted()
+        # All hunks of a file may be of other releases, or of other topics
+        wanted = {path: content
+                  for path, content in self.overlay.wanted().items()
+                  if content != self.original(path)}
         return {path: content if path in self.files else
                 hunks.content_of(hunks.without_replaced(
                     hunks.lines_of(content)))

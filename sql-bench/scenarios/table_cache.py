@@ -52,14 +52,14 @@ class TableCache(Scenario):
             [trees / "patched" / "release" / PROGRAM, "--runs=1",
              f"--seconds={0.2 if options.quick else 0.5}",
              f"--threads={options.core_threads}",
-             f"--first={'shards' if order[0] == 'patched' else 'instances'}"],
+             f"--first={'core' if order[0] == 'patched' else 'instances'}"],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             check=False)
         if done.returncode:
             raise BenchError(f"{PROGRAM} failed:\n{done.stderr}")
         found = {(row["touch"], row["shares"], row["threads"]):
                  {"stock": row["instances"]["pairs_per_second"],
-                  "patched": row["shards"]["pairs_per_second"],
+                  "patched": row["core"]["pairs_per_second"],
                   CONTROL: row["again"]["pairs_per_second"]}
                  for row in json.loads(done.stdout)["results"]}
         return {cell["label"]: found[cell["touch"], cell["shares"],

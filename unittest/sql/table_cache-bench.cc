@@ -25,7 +25,7 @@
   often end on one CPU, and then the rate says nothing about the cache.
 
   usage: table_cache-bench [--seconds=N] [--runs=N] [--threads=N,N...]
-                           [--first=shards|instances]
+                           [--first=core|instances]
   seconds per measurement (0.5), measurements of each kind, of which the median
   is printed (5), which of the two designs comes first in each turn (instances).
 */
@@ -161,12 +161,12 @@ public:
 
 /** The same interface for the core. */
 
-class Shards
+class Core_cache
 {
   Core core;
   Table_cache_clock clock;
 public:
-  Shards()
+  Core_cache()
   {
     core.init(my_getncpus(), 0);
   }
@@ -175,7 +175,7 @@ public:
     Core::Free_list list;
     core.purge(&share->part, &list);
   }
-  ~Shards() { core.destroy(); }
+  ~Core_cache() { core.destroy(); }
 
   uint active_parts() const { return 1; }
   Test_object *acquire(Test_share *share, Test_user *user)
@@ -309,7 +309,7 @@ int main(int argc, char **argv)
 {
   MY_INIT(argv[0]);
   uint runs= 5;
-  bool shards_first= false;
+  bool core_first= false;
   std::vector<uint> counts= {1, 2, 4, 64};
 
   for (int i= 1; i < argc; i++)
@@ -322,10 +322,10 @@ int main(int argc, char **argv)
       seconds= atof(value);
     else if (name == "--runs")
       runs= (uint) atoi(value);
-    else if (name == "--first" && !strcmp(value, "shards"))
-      shards_first= true;
+    else if (name == "--first" && !strcmp(value, "core"))
+      core_first= true;
     else if (name == "--first" && !strcmp(value, "instances"))
-      shards_first= false;
+      core_first= false;
     else if (name == "--threads")
     {
       counts.clear();
@@ -336,7 +336,7 @@ int main(int argc, char **argv)
     else
     {
       fprintf(stderr, "usage: %s [--seconds=N] [--runs=N] [--threads=N,N...] "
-              "[--first=shards|instances]\n", argv[0]);
+              "[--first=core|instances]\n", argv[0]);
       return 1;
     }
   }
@@ -353,11 +353,11 @@ int main(int argc, char **argv)
     {
       for (uint threads : counts)
       {
-        std::vector<Result> instances, shards, again;
+        std::vector<Result> instances, core, again;
         for (uint run= 0; run < runs; run++)
         {
-          std::vector<Result> *turns[]= { &instances, &shards, &again };
-          if (shards_first)
+          std::vector<Result> *turns[]= { &instances, &core, &again };
+          if (core_first)
             std::swap(turns[0], turns[1]);
           for (std::vector<Result> *results : turns)
           {
@@ -365,9 +365,9 @@ int main(int argc, char **argv)
             for (Test_share &share : shares)
               share.flushed= false;
             Opened opened;
-            if (results == &shards)
+            if (results == &core)
             {
-              Shards cache;
+              Core_cache cache;
               results->push_back(measure(&cache, shares, threads, touch,
                                          &opened));
               for (Test_share &share : shares)
@@ -383,10 +383,10 @@ int main(int argc, char **argv)
               delete payload;
           }
         }
-        Result a= median(instances), b= median(shards), c= median(again);
+        Result a= median(instances), b= median(core), c= median(again);
         printf("%s\n  {\"shares\": %u, \"threads\": %u, \"touch\": %u, "
                "\"instances\": {\"pairs_per_second\": %.0f, \"opened\": %lu, "
-               "\"active\": %u}, \"shards\": {\"pairs_per_second\": %.0f, "
+               "\"active\": %u}, \"core\": {\"pairs_per_second\": %.0f, "
                "\"opened\": %lu, \"active\": %u}, "
                "\"again\": {\"pairs_per_second\": %.0f}, \"ratio\": %.3f}",
                comma, n_shares, threads, touch, a.pairs, a.opened, a.parts,

@@ -350,6 +350,16 @@ class SeriesTest(unittest.TestCase):
         self.assertIn(" line 9\n-line 10\n-line 11\n-line 12\n line 13\n", three)
         self.assertNotIn("REPLACED", three)
 
+    def test_patch_may_be_for_other_releases_alone(self):
+        """The file stays MariaDB's, and is in no topic's patch."""
+        self.put(self.trees / "stock/source/sql/c.cc", "".join(self.STOCK))
+        self.put(self.top / "sql/c.cc.patch",
+                 f"{LICENSE}\nDescription: x\n\n" + hunks.write_hunks(
+                     "sql/c.cc", [hunks.Edit(4, 5, ["new\n"], "two only 11.8")],
+                     self.STOCK))
+        self.assertEqual(len(self.make()), 3)
+        self.assertNotIn("c.cc", "".join(self.make()))
+
     def test_series_is_the_same_each_time(self):
         self.assertEqual(self.make(), self.make())
 

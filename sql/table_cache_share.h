@@ -1,5 +1,5 @@
-#ifndef TABLE_CACHE_SLOT_INCLUDED
-#define TABLE_CACHE_SLOT_INCLUDED
+#ifndef TABLE_CACHE_SHARE_INCLUDED
+#define TABLE_CACHE_SHARE_INCLUDED
 /* SPDX-License-Identifier: GPL-2.0-only */
 
 /**
@@ -92,4 +92,4 @@ template <class Object, class Links> struct Table_cache_share
   }
 };
 
-#endif /* TABLE_CACHE_SLOT_INCLUDED */
+#endif /* TABLE_CACHE_SHARE_INCLUDED */
