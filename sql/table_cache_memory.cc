@@ -162,6 +162,32 @@ void tc_table_has_grown(TABLE *table)
 }
 
 
+/** Bytes that the connection has allocated, without the TABLE's mem_root. */
+
+int64 tc_other_bytes(const THD *thd, const TABLE *table)
+{
+  return (int64) thd->status_var.global_memory_used -
+         (int64) root_bytes(&table->mem_root);
+}
+
+
+/**
+  The TABLE keeps what the caller has allocated since tc_other_bytes() returned
+  "before". The release of the TABLE finds out how many bytes it takes.
+
+  @pre The caller uses the TABLE, which is in the cache.
+*/
+
+void tc_table_keeps(const THD *thd, TABLE *table, int64 before)
+{
+  Table_cache_weight *weight= Cached_table::weight_of(table);
+  const int64 kept= tc_other_bytes(thd, table) - before;
+  weight->constant+= (uint32) MY_MIN(MY_MAX(kept, 0),
+                                     (int64) UINT_MAX32 - weight->constant);
+  tc_table_has_grown(table);
+}
+
+
 /**
   Find out how many bytes a share takes.
 

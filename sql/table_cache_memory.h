@@ -25,7 +25,7 @@
   2. It releases a TABLE for the first time, and measures the share, too: the
      first statement allocates most of the memory that a TABLE gets later.
   3. It releases a TABLE of which an engine said that it has grown
-     (tc_table_has_grown()).
+     (tc_table_has_grown()), or that has got triggers (tc_table_keeps()).
   4. InnoDB adds or drops an index, or loads foreign keys.
 
   So a hit neither reads nor writes a note or a sum. It tests the flags of its
@@ -116,6 +116,8 @@ inline size_t Table_cache_memory::limit() const
 }
 
 void tc_table_has_grown(TABLE *table);
+int64 tc_other_bytes(const THD *thd, const TABLE *table);
+void tc_table_keeps(const THD *thd, TABLE *table, int64 before);
 size_t tc_make_room(THD *thd, size_t bytes, bool may_lock_engine,
                     uint steps= Table_cache_memory::STEPS);
 void tc_keep_memory_limit();
