@@ -23,8 +23,8 @@ import topics
 CODE = (".h", ".c", ".cc", ".ic", ".cpp", ".txt", ".cmake", ".yy")
 HEADERS = (".h", ".ic")
 WORD = re.compile(r"[A-Za-z_]\w{3,}")
-# Code between #ifdef of such a macro of another topic and #else needs nothing
-OPTIONAL = re.compile(r"(?s)#\s*ifdef (TDC_KNOWS_SCANS)\n.*?#\s*else")
+# Code behind #ifdef of such a macro of another topic needs nothing
+OPTIONAL = re.compile(r"(?s)#\s*ifdef TDC_KNOWS_SCANS\b.*?#\s*(?:else|endif)")
 # Two topics use such a name for things of their own
 COINCIDENCES = {"MAX_PAUSE", "REPLACED_CODE", "block_of", "make_room", "make_way",
                 "must_end", "slot_of"}

@@ -55,6 +55,7 @@ from .scale import Scale
 from .sysbench_oltp import Sysbench
 from .sysbench_profile import SysbenchProfile
 from .table_cache import TableCache
+from .triggers import Triggers
 from .warm_restart import WarmRestart
 from .wordpress import Wordpress
 from .working_set import WorkingSet
@@ -64,5 +65,5 @@ ALL = {scenario.name: scenario
                         InnodbOpenFiles, FileFragmentation,
                         InformationSchema, WorkingSet, DdlChurn, QueryCache,
                         ColdOpen, WarmRestart, Farm, FarmRate, Wordpress,
-                        Scale, Refill, Memory, GiveBack, Catalog, Hits,
+                        Scale, Refill, Memory, Triggers, GiveBack, Catalog, Hits,
                         LowerLimit, Instructions, Ddl)}
