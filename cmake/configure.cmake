@@ -37,10 +37,11 @@ if("${OPTIONS}" MATCHES "CMAKE_PROJECT_INCLUDE=([^;]*)")
   endforeach()
 endif()
 
+set(configured_with "${command}${source_id}${included}")
 set(stamp ${binary}/configured-with.txt)
 if(EXISTS ${stamp} AND EXISTS ${binary}/build.ninja)
   file(READ ${stamp} before)
-  if(before STREQUAL "${command}${source_id}${included}")
+  if(before STREQUAL configured_with)
     return()
   endif()
 endif()
@@ -51,6 +52,42 @@ file(MAKE_DIRECTORY ${binary})
 # and a second run of MariaDB's CMake files on the same cache builds ARCHIVE,
 # BLACKHOLE and FEDERATEDX into the server
 file(REMOVE ${stamp} ${binary}/CMakeCache.txt)
+
+# without_paths(VARIABLE TEXT BINARY): how a tree was configured, without where it is
+function(without_paths variable text binary)
+  cmake_path(GET binary PARENT_PATH variant)
+  cmake_path(GET variant PARENT_PATH trees)
+  string(REPLACE ${variant} VARIANT text "${text}")
+  string(REPLACE ${trees} TREES text "${text}")
+  set(${variable} "${text}" PARENT_SCOPE)
+endfunction()
+
+# The answers of the compiler to CMake's questions (HAVE_..., SIZEOF_...) take most
+# of the time. Another tree with the same options, on the same source, has them
+set(known ${binary}/known-answers.cmake)
+file(REMOVE ${known})
+foreach(other ${VARIANT}/../stock/${TYPE} ${VARIANT}/../stock/../patched/${TYPE})
+  file(REAL_PATH ${other} other)
+  if(NOT EXISTS ${other}/configured-with.txt)
+    continue()
+  endif()
+  file(READ ${other}/configured-with.txt before)
+  without_paths(there "${before}" ${other})
+  without_paths(here "${configured_with}" ${binary})
+  if(NOT there STREQUAL here)
+    continue()
+  endif()
+  file(STRINGS ${other}/CMakeCache.txt answers
+       REGEX "^(CMAKE_)?(HAVE|have|HAS|SIZEOF)_[^:]*:INTERNAL=[0-9A-Z]*$")
+  foreach(answer ${answers})
+    string(REGEX REPLACE "^([^:]*):INTERNAL=(.*)$"
+           "set(\\1 \"\\2\" CACHE INTERNAL \"\")\n" answer "${answer}")
+    file(APPEND ${known} "${answer}")
+  endforeach()
+  list(APPEND command -C ${known})
+  break()
+endforeach()
+
 execute_process(COMMAND ${command} RESULT_VARIABLE status
                 OUTPUT_FILE ${binary}/configure.log
                 ERROR_FILE ${binary}/configure.log)
@@ -60,4 +97,4 @@ if(status)
   message(FATAL_ERROR "CMake failed for ${binary}; the end of "
           "${binary}/configure.log tells why\n${lines}")
 endif()
-file(WRITE ${stamp} "${command}${source_id}${included}")
+file(WRITE ${stamp} "${configured_with}")
