@@ -519,6 +519,10 @@ class Runner:
             command.append(f"--tables={self.tables}")
         if self.older and what in ("replication", "upgrade"):
             command.append(f"--from-trees={self.trees.parent / self.older}")
+        elif what == "upgrade" and self.selected:
+            # Those of a selection have the stock source of the whole
+            command.append(
+                f"--whole-trees={(self.trees / 'stock').resolve().parent}")
         status = stream(command, self.top, each_line)
         if not results.outcome or (status and not results.names("failed")):
             results.add(f"{what} (exit status {status})", "failed")

@@ -17,6 +17,11 @@ in the beginning, and has to be the same after each step:
      is restored into a stock server, whose data directory is then started with
      the patched one.
 
+With --whole-trees, which has the build of the whole patch set, instead: a data
+directory of the patched server, which has some parts of it, is started with the
+whole one, with stock, and with both again.  Each has to find what the one before
+it left, writes to tables of every engine, alters one, drops one and makes some.
+
 With --from-trees, which has the builds of an older series, instead: a data
 directory of its patched server is started with this series' patched server, and
 mariadb-upgrade is run, twice.
@@ -69,6 +74,31 @@ def create(node, count):
                        f"'2026-01-0{row} 01:02:03')" for row in (1, 2, 3))
             + ";")
     node.sql("\n".join(text))
+
+
+def changes(turn, count):
+    """Writes to 20 tables, and DDL, in the last database; others each turn."""
+    last = (count - 1) // DATABASE_TABLES
+    first = last * DATABASE_TABLES + 20 * turn
+    text = [f"SET sql_log_bin = 0; USE site{last};"]
+    for number in range(first, min(first + 20, count)):
+        text.append(
+            f"UPDATE t{number} SET name = 'turn {turn}' WHERE id = 1;"
+            f"DELETE FROM t{number} WHERE id = 2;"
+            f"INSERT INTO t{number} (name) SELECT name FROM t{number};"
+            f"CREATE TABLE made{number} LIKE t{number};"
+            f"INSERT INTO made{number} SELECT * FROM t{number};"
+            f"ALTER TABLE made{number} ADD KEY (changed), ADD more INT DEFAULT 7;"
+            f"TRUNCATE t{number};"
+            f"INSERT INTO t{number} (name, body) SELECT name, body FROM made{number};"
+            f"RENAME TABLE made{number} TO kept{number};")
+        if number % 3 == 0:
+            text.append(f"DROP TABLE kept{number};")
+        if number % 4 == 0:
+            text.append(f"CREATE TRIGGER tr{number} BEFORE UPDATE ON t{number} "
+                        "FOR EACH ROW SET NEW.body = 'by a trigger';"
+                        f"UPDATE t{number} SET name = 'fires' WHERE id = 3;")
+    return "\n".join(text)
 
 
 def databases(node):
@@ -265,6 +295,26 @@ class Restore:
                 if turn == 2:
                     self.restored(starts, target)
 
+    def exchange(self, whole):
+        """What each of three servers writes, the next one reads."""
+        part = self.test.trees
+        self.main.stop()
+        turns = [("whole", whole, "patched"), ("part", part, "patched"),
+                 ("stock", part, "stock"), ("part", part, "patched"),
+                 ("stock", part, "stock"), ("whole", whole, "patched"),
+                 ("part", part, "patched")]
+        before = "part"
+        for number, (title, trees, variant) in enumerate(turns):
+            self.main.trees = trees
+            self.start(self.main, variant)
+            self.same(f"{title} after {before}", self.main)
+            self.test.check(f"{title} after {before}: CHECK TABLE finds no error",
+                            "; ".join(topology.unsound(self.main)[:3]))
+            self.main.sql(changes(number, self.tables))
+            self.expected = checksums(self.main)
+            self.main.stop()
+            before = title
+
     def dump(self, node, target):
         command = [str(node.build / "client" / "mariadb-dump"), "--no-defaults",
                    f"--socket={node.socket}", "--skip-dump-date", "--databases",
@@ -330,10 +380,12 @@ class Restore:
         self.same("after a restart", self.main)
         self.main.stop()
 
-    def run(self, older):
+    def run(self, older, whole):
         self.populate()
         if older:
             self.upgrade()
+        elif whole:
+            self.exchange(whole)
         else:
             self.main.stop()
             self.backups()
@@ -346,12 +398,13 @@ class Restore:
 def main():
     arguments = topology.parse_arguments(
         "Back up, restore, upgrade and go back with many tables",
-        directories=[("--from-trees", "builds of an older series")],
+        directories=[("--from-trees", "builds of an older series"),
+                     ("--whole-trees", "the build of the whole patch set")],
         numbers=[("--tables", 2000, "how many tables")])
     work = topology.work_directory("upgrade-", arguments.keep)
     with Topology(arguments.trees, work, arguments.keep) as test:
         Restore(test, arguments.tables, arguments.from_trees).run(
-            arguments.from_trees)
+            arguments.from_trees, arguments.whole_trees)
     return 1 if test.failures else 0
 
 
