@@ -20,17 +20,16 @@
 
   What remains is that the closer needs a lock that a waiting thread holds.
 
-  1. MyISAM and Aria: a thread that opens a table owns the name of its file
-     (my_open_index.h). The closer may want that name, if another statement has
-     just released a TABLE of the same file. So no thread waits within the
-     engine's open() of a table, whatever the engine: open() fails, it releases
-     its locks, and handler::ha_open() calls it again (Open_of_engine). If that
-     is a base table, the thread may close others itself, as it does after it has
-     opened one, in tc_add_table(). So threads that open tables at the limit
-     depend on no other thread. Otherwise, or if no table was unused, it waits.
-  2. MyISAM and Aria: a thread that creates a table owns a name, too, and waits
-     with it. It has the exclusive metadata lock, or the name is that of a
-     temporary table, so no TABLE of this name is free.
+  1. MyISAM and Aria: a thread that opens a table holds THR_LOCK_myisam or
+     THR_LOCK_maria, or it owns the name of its file (my_open_index.h). The
+     closer may want the same. So no thread waits within the engine's open() of a
+     table, whatever the engine: open() fails, it releases its locks, and
+     handler::ha_open() calls it again (Open_of_engine). If that is a base table,
+     the thread may close others itself, as it does after it has opened one, in
+     tc_add_table(). So threads that open tables at the limit depend on no other
+     thread. Otherwise, or if no table was unused, it waits.
+  2. MyISAM and Aria: the same goes for create(), which deletes the files that it
+     has made when it fails.
   3. Other locks. The only ones known are those of Aria's log, which a thread
      holds that begins the next log file; the closer needs them if the table was
      written and has to be flushed. While the closer does not get on, a waiting
@@ -284,9 +283,23 @@ Open_of_engine::Open_of_engine(THD *thd, const TABLE *table, uint open_flags)
   : m_thd(thd),
     m_may_evict(thd && table->s->tmp_table == NO_TMP_TABLE &&
                 !(open_flags & HA_OPEN_INTERNAL_TABLE)),
-    m_outer(current_open), m_no_descriptor(false), m_error(0), m_tries(0)
+    m_outer(current_open), m_may_repeat(true), m_no_descriptor(false),
+    m_error(0), m_tries(0)
 {
   current_open= this;
+  if (m_thd)
+    m_thd->push_internal_handler(this);
+}
+
+
+Open_of_engine::Open_of_engine(THD *thd, const handler *creates)
+  : m_thd(thd), m_may_evict(false), m_outer(current_open),
+    m_may_repeat(creates->ht->db_type == DB_TYPE_MYISAM ||
+                 creates->ht->db_type == DB_TYPE_ARIA),
+    m_no_descriptor(false), m_error(0), m_tries(0)
+{
+  if (m_may_repeat)
+    current_open= this;
   if (m_thd)
     m_thd->push_internal_handler(this);
 }
@@ -319,7 +332,7 @@ bool Open_of_engine::handle_condition(THD *, uint sql_errno, const char *,
 }
 
 
-/** open() has failed. @return whether to call it again */
+/** The engine has failed. @return whether to call it again */
 
 bool Open_of_engine::again()
 {

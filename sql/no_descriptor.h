@@ -14,12 +14,13 @@ void tc_end_descriptors();
 void tc_deinit_descriptors();
 
 /**
-  The engine's open() of a table, in handler::ha_open().
+  The engine's open() of a table, in handler::ha_open(), or create(), in
+  handler::ha_create().
 
-  The engine may hold locks in open() that another thread needs to close a table
-  of the same engine. So a thread that gets no descriptor there does not wait,
-  and open() fails. When open() has released its locks, again() closes unused
-  tables, or waits, and ha_open() repeats the call.
+  The engine may hold locks there that another thread needs to close a table of
+  the same engine. So a thread that gets no descriptor does not wait, and the
+  call fails. When the engine has released its locks, again() closes unused
+  tables, or waits, and the caller repeats the call.
 */
 
 class Open_of_engine: public Internal_error_handler
@@ -29,14 +30,17 @@ class Open_of_engine: public Internal_error_handler
   const bool m_may_evict;
   /** A table may consist of others, which ha_open() opens, too. */
   Open_of_engine *const m_outer;
+  /** create() of an engine other than MyISAM and Aria may not be repeated. */
+  const bool m_may_repeat;
   bool m_no_descriptor;
-  /** The error that open() has raised, or 0. */
+  /** The error that the engine has raised, or 0. */
   uint m_error;
   uint m_tries;
   char m_message[MYSQL_ERRMSG_SIZE];
 
 public:
   Open_of_engine(THD *thd, const TABLE *table, uint open_flags);
+  Open_of_engine(THD *thd, const handler *creates);
   ~Open_of_engine();
   void no_descriptor() { m_no_descriptor= true; }
   bool again();
