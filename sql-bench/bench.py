@@ -501,6 +501,13 @@ def peer(text):
     return name, socket
 
 
+def series_of(trees):
+    """The directory in sql-bench/results: 10.11, or 10.11+PART of a part's trees,
+    which BUILD/common.sh makes."""
+    part = trees.resolve().parent
+    return trees.name + f"+{part.name}" * (part.parent.name == "part")
+
+
 def parse(words):
     parser = argparse.ArgumentParser(
         prog="BUILD/bench", usage="%(prog)s [SCENARIO]... [OPTION]...",
@@ -577,7 +584,7 @@ def parse(words):
         parser.error("--quick does not go with --short")
     if options.quick and options.budget is None:
         options.budget = QUICK_MINUTES
-    options.results = RESULTS / options.trees.name
+    options.results = RESULTS / series_of(options.trees)
     if options.names == ["all"]:
         options.names = []
     for name in options.names:

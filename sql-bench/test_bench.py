@@ -1715,6 +1715,11 @@ class ReportTest(unittest.TestCase):
         self.assertIn("| `BUILD/bench s --pairs 5 --control --part low` | 10.11 |", text)
         self.assertIn("- **s**: Q? C.", text)
 
+    def test_results_of_a_part_are_kept_apart(self):
+        out = pathlib.Path("/nowhere/out")
+        self.assertEqual(bench.series_of(out / "10.11"), "10.11")
+        self.assertEqual(bench.series_of(out / "part/low/10.11"), "10.11+low")
+
     def test_claims_name_cells_that_there_are(self):
         with tempfile.TemporaryDirectory() as work:
             for before, after in (("| a, 1", "| c, 1"), ("11.8 s", "11.8 t"),
