@@ -266,7 +266,7 @@ survey_patches()
           --stock "$trees/stock" --patched "$trees/patched" ||
     fail "the files named above do not fit this release of MariaDB; see" \
          "docs/DEVELOPING.md, A new MariaDB release." \
-         "${selects:+--what-fits leaves them out, with what needs them}"
+         "${selects:+With --what-fits the command goes on without them}"
 }
 
 # make_targets_with_plugins TARGET...: like make_targets, but the patched release

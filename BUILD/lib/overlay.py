@@ -956,7 +956,7 @@ def table_of_parts(parts):
                  f"{lost} of {total} hunks {'does' if lost == 1 else 'do'} not "
                  "apply")
         if moved:
-            state += f", {moved} moved"
+            state += f", {moved} {'hunk' if moved == 1 else 'hunks'} moved"
         if left:
             state += ", without " + (words(left) if len(left) < 4 else
                                      f"{len(left)} of its topics")
@@ -970,7 +970,10 @@ def table_of_parts(parts):
         yield "-- no part can be built on this source as a whole"
     for part, *_, missing, _ in parts:
         if missing:
-            yield f"   {part} cannot, because of " + words(missing)
+            yield (f"   {part} cannot, because "
+                   + ("the topic " if len(missing) == 1 else "the topics ")
+                   + words(missing)
+                   + (" does" if len(missing) == 1 else " do") + " not apply")
 
 
 def words(names):

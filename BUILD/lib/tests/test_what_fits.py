@@ -125,7 +125,7 @@ class TableTest(test_overlay.TreesTest):
 
     def test_everything_applies(self):
         self.assertEqual(self.survey("line 0\n" + test_overlay.STOCK), [
-            "   one           applies, 1 moved",
+            "   one           applies, 1 hunk moved",
             "   two           applies",
             "   three         applies",
             "-- all parts can be built on this source"])
@@ -137,8 +137,8 @@ class TableTest(test_overlay.TreesTest):
                 "   two           applies",
                 "   three         applies",
                 "-- three can be built on this source",
-                "   one cannot, because of first",
-                "   two cannot, because of first"])
+                "   one cannot, because the topic first does not apply",
+                "   two cannot, because the topic first does not apply"])
 
     def test_what_a_selection_leaves_out_is_no_whole_part(self):
         self.put(self.top / "BUILD/topics/21-other", test_overlay.TOPIC.replace(
