@@ -73,6 +73,7 @@ static my_bool use_openat2(void)
                                          MY_MEMORY_ORDER_RELAXED);
   if (unlikely(state == OPENAT2_UNKNOWN))
   {
+    /* Relaxed: several threads may find out, and store the same */
     const char *wanted= getenv("MARIADB_OPENAT2");
     state= (wanted && !strcmp(wanted, "0")) || !openat2_works() ?
       OPENAT2_MISSING : OPENAT2_WORKS;

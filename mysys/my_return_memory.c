@@ -73,6 +73,10 @@ enum { IDLE, PAUSES, TRIMS, TRIMS_AND_AGAIN };
   asked meanwhile, so that thread has to trim again.
 */
 static int32 state;
+/*
+  Relaxed accesses to the next two, and to 'asked': they only say when to trim.
+  'state' alone says who trims.
+*/
 /** How long the last trim took, in microseconds. */
 static int64 last_took;
 /** Bytes that evictions have freed since the trimmer started last. */

@@ -69,7 +69,12 @@ private:
   uint *m_offsets;              // in m_names, in order
   char *m_names;
   size_t m_count, m_bytes;      // m_bytes: what m_names holds
-  std::atomic<uint> m_users;    // statements, and one as long as it is the newest
+  /*
+    Statements, and one as long as it is the newest. A thread adds under the mutex of
+    the newest list, while that one cannot go: relaxed. The thread that takes away
+    the last one sees what all others have read: acquire and release.
+  */
+  std::atomic<uint> m_users;
 };
 
 

@@ -145,7 +145,7 @@ void Closer::make_room(THD *thd)
 
 void warn()
 {
-  static std::atomic<bool> warned;
+  static std::atomic<bool> warned;      // Relaxed: it stands for nothing else
   if (!warned.exchange(true, std::memory_order_relaxed))
     sql_print_warning("No file descriptor is left: the server closes tables "
                       "that are not in use, now and whenever this happens "

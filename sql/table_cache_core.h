@@ -338,7 +338,7 @@ public:
     mysql_mutex_destroy(&order_mutex);
   }
 
-  /** Number of objects, used and free. */
+  /** Number of objects, used and free. Relaxed: it may change at any moment. */
   ulong records() const { return count.load(std::memory_order_relaxed); }
   ulonglong evictions() const { return evicted; }
 
@@ -383,6 +383,7 @@ public:
   */
   Object *acquire(Share *share, User *user, uint uses= 1)
   {
+    /* Relaxed: a thread that sees this late only opens another object. */
     if (!share->elements.load(std::memory_order_relaxed))
       return NULL;
     A::before_lock(user);

@@ -43,7 +43,9 @@ class alignas(2 * CPU_LEVEL1_DCACHE_LINESIZE) Table_cache_clock
 {
   /**
     Every release reads this, so nothing else is in this cache line and the next.
-    About one release per RESOLUTION of time writes it.
+    About one release per RESOLUTION of time writes it. Relaxed: if a thread sees a
+    value late, or two threads write at once and the older time stays, the objects
+    that are released then only look older by that difference.
   */
   std::atomic<ulonglong> recent;
 

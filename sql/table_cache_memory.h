@@ -32,7 +32,9 @@
   TABLE, which it does for scans anyway.
 
   The sums are atomic and need no lock: only threads that open or close TABLEs
-  or definitions write them. A thread may see a sum that is a moment old.
+  or definitions write them. A thread may see a sum that is a moment old, and the
+  sums at different moments. All accesses are relaxed, because a sum tells a thread
+  only whether to look for something to evict, and says nothing of other memory.
 
   Making room
   -----------

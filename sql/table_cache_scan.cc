@@ -99,6 +99,9 @@ static bool few_descriptors_left()
      scan has opened.
   3. Descriptors are not scarce: LOCK TABLES must not fail because it spares
      others.
+
+  This holds no lock. If it sees a number late, the scan takes the last TABLE, or
+  opens one too many.
 */
 
 bool tc_scan_leaves_last(TDC_element *element)

@@ -28,7 +28,8 @@ struct Table_cache_state
   /**
     Which list of the order of eviction the object is in; 0: in none. To write
     this, a thread holds order_mutex, and in addition either holds the share's
-    lock or is the object's user. To read it, a thread needs one of these three.
+    lock or is the object's user. To read it, a thread holds order_mutex, or it is
+    the object's user and holds the share's lock.
   */
   uchar linked;
   /** Belongs to the object's user, not to the core. Needs no lock. */
@@ -84,7 +85,10 @@ template <class Object, class Links> struct Table_cache_share
     return NULL;
   }
 
-  /** Add to a counter that has a lock: no atomic addition is needed. */
+  /**
+    Add to a counter that has a lock: no atomic addition is needed. Relaxed, because
+    a thread that needs the exact value holds the lock.
+  */
   template <class T> static void add(std::atomic<T> &counter, int n)
   {
     counter.store(counter.load(std::memory_order_relaxed) + n,

@@ -142,6 +142,10 @@ struct Cached_table: public Table_cache_machine
 /**
   @@table_open_cache and @@table_cache_memory, which a client may set at any
   moment.
+
+  Relaxed: a thread that sees a new limit late leaves too many TABLEs. But it asks
+  with order_mutex held, like the thread that evicts for the new limit (tc_trim()).
+  So it sees the new limit, or tc_trim() finds its TABLE.
 */
 
 struct Table_cache_limit

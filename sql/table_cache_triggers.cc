@@ -55,6 +55,8 @@ bool tc_load_triggers(THD *thd, TABLE *table)
   {
     DEBUG_SYNC(thd, "tc_no_triggers");
     mysql_mutex_lock(&element->LOCK_table_share);
+    /* If FLUSH TABLES has cleared the answer already, the mutex makes its
+       addition visible here. */
     if (purges == tc_purges)
       element->no_triggers= true;
     mysql_mutex_unlock(&element->LOCK_table_share);

@@ -223,7 +223,8 @@ void reserve_share_root(TABLE_SHARE *share, const uchar *frm,
 /**
   For each engine, by its slot number: twice the number of bytes that its
   handler object takes from the TABLE's root, plus 1 if handler::ref holds the
-  primary key. 0: not known yet. Any thread may read and write these.
+  primary key. 0: not known yet. Any thread may read and write these. Relaxed: the
+  value only says how much memory to reserve.
 */
 static std::atomic<uint32> handler_sizes[MAX_HA];
 

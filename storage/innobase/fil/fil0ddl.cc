@@ -168,8 +168,9 @@ std::condition_variable deletion_ended;
 size_t progress;
 /** the objects that have tables */
 fil_deletion_t *first;
-/** whether the list has an object. A thread that has seen under dict_sys.latch that a
-transaction was committed also sees its object here. */
+/** whether the list has an object. Relaxed: a thread that has seen under dict_sys.latch
+that a transaction was committed also sees its object here, because the transaction has
+added it before it released that latch. */
 std::atomic<bool> any{false};
 
 } // namespace

@@ -173,6 +173,7 @@ fil_lru_t::judge(fil_node_t &node, const fil_space_t *ignore, bool may_sync)
       is_predefined_tablespace(space.id))
     return clock_t::KEEP;
 
+  /* relaxed: the exchange below, or the one in sync(), confirms the value */
   uint32_t n= space.n_pending.load(std::memory_order_relaxed);
   if (n & (fil_space_t::STOPPING | fil_space_t::PENDING))
     return clock_t::KEEP;

@@ -35,7 +35,8 @@ class Frm_match
 {
   /** Twice the table_map_id of the matching share, plus 1 for
   HA_DUPLICATE_KEY_NOT_IN_ORDER; 0 if none is known. Any thread that opens a
-  handler reads and writes it without a lock. */
+  handler reads and writes it without a lock. Relaxed, because the number says
+  all: the thread reads nothing that the one that has compared wrote. */
   Atomic_relaxed<uint64_t> &match;
   /** The value for this share, without the flag; 0: do not remember this share */
   const uint64_t mine;
