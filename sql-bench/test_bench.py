@@ -8,7 +8,6 @@ import hashlib
 import io
 import json
 import math
-import multiprocessing
 import os
 import pathlib
 import re
@@ -29,11 +28,11 @@ sys.dont_write_bytecode = True
 import bench                                            # noqa: E402
 import scenarios                                        # noqa: E402
 from scenarios import (cold_open, ddl, farm, farm_rate, # noqa: E402
-                       give_back, hits, instructions, lower_limit, memory,
+                       give_back, hits, instructions, memory,
                        pages, query_cache, warm_restart)
 from scenarios import wordpress as sites                # noqa: E402
 from benchlib import (callgrind, compare, heap, load,   # noqa: E402
-                      profile, report, slow_disk, sysbench, timelimit, usage,
+                      report, slow_disk, sysbench, timelimit, usage,
                       visitors, wire, wordpress)
 from benchlib.scenario import (CONTROL, Scenario, integers,  # noqa: E402
                                need_disk)
@@ -245,40 +244,6 @@ class CallgrindTest(unittest.TestCase):
             cell["label"] for cell in instructions.Instructions.cells(options)))
         self.assertEqual(found[instructions.CLOSE], 100.0)
         self.assertIn("SELECT c FROM t4 WHERE id BETWEEN ? AND ?", asked)
-
-
-class ProfileTest(unittest.TestCase):
-    def test_function_on_the_stack_counts_once(self):
-        samples = 50 * [[(1, "lock"), (2, "tc_b"), (3, "tc_a"), (4, "main")],
-                        [(5, "other"), (4, "main")]]
-        share, each = profile.shares(samples, ("tc_a", "tc_b"),
-                                     lambda address: None)
-        self.assertEqual((share, each), (50.0, {"tc_a": 50.0}))
-
-    def test_tail_call_counts_for_the_function_that_was_called(self):
-        # main called tc_a, which went on to lock by a jump
-        samples = 100 * [[(1, "lock"), (9, "main")]]
-        self.assertEqual(
-            profile.shares(samples, ("tc_a",), {1: "tc_a", 9: "tc_a"}.get),
-            (100.0, {"tc_a": 100.0}))
-
-    def test_longer_name_and_too_few_samples(self):
-        stack = [(1, "tc_a_more"), (2, "main")]
-        self.assertEqual(profile.shares(100 * [stack], ("tc_a",),
-                                        lambda address: None)[0], 0.0)
-        with self.assertRaises(BenchError):
-            profile.shares(99 * [stack], ("tc_a",), lambda address: None)
-
-    def test_call_before_a_return_address_is_decoded(self):
-        program = profile.Program.__new__(profile.Program)
-        # mapped from 0x5000, of offset 0x10; the call ends at 0x5000 + 8
-        program.maps = [(0x5000, 0x6000, 0x10)]
-        program.functions = {0x5008 - 0x700: "tc_a"}
-        program.file = io.BytesIO(0x13 * b"\0" + b"\xe8"
-                                  + struct.pack("<i", -0x700) + 9 * b"\0")
-        self.assertEqual(program.called(0x5008), "tc_a")
-        self.assertIsNone(program.called(0x5009))
-        self.assertIsNone(program.called(0x9000))
 
 
 class OptionsTest(unittest.TestCase):
@@ -1277,38 +1242,6 @@ class DdlTest(unittest.TestCase):
                     env={**os.environ, **slow}, stdout=subprocess.PIPE, text=True,
                     check=True)
                 self.assertGreaterEqual(float(took.stdout), least, call)
-
-
-class LowerLimitTest(unittest.TestCase):
-    def test_only_the_statement_itself_counts(self):
-        said = []
-        clock = {"time": 0.0, "cpu": 0.0}
-
-        class Session:
-            def query(self, text):
-                said.append(text)
-                clock["time"] += 1.0 if text.startswith("SET") else 0.25
-                clock["cpu"] += 7.0 if text.startswith("SET") else 2.0
-                return [["5"]]
-
-        opened, stop = multiprocessing.Event(), multiprocessing.Event()
-        with unittest.mock.patch.object(lower_limit, "thread_ms",
-                                        lambda process, thread: clock["cpu"]), \
-             unittest.mock.patch.object(lower_limit.time, "monotonic",
-                                        lambda: clock["time"]), \
-             unittest.mock.patch.object(lower_limit.time, "sleep"):
-            found = lower_limit.lower(Session(), 1, 3, opened, stop)
-        self.assertEqual(found, {lower_limit.TIME: 1000.0, lower_limit.CPU: 7.0})
-        self.assertEqual(len([text for text in said if " FROM t" in text]), 3)
-        self.assertTrue(stop.is_set())
-
-    def test_readers_end_when_the_statement_failed(self):
-        session = unittest.mock.Mock()
-        session.query.side_effect = BenchError("no")
-        opened, stop = multiprocessing.Event(), multiprocessing.Event()
-        with self.assertRaises(BenchError):
-            lower_limit.lower(session, 1, 3, opened, stop)
-        self.assertTrue(opened.is_set() and stop.is_set())
 
 
 class WarmRestartTest(unittest.TestCase):

@@ -46,14 +46,12 @@ from .hits import Hits
 from .information_schema import InformationSchema
 from .innodb_open_files import InnodbOpenFiles
 from .instructions import Instructions
-from .lower_limit import LowerLimit
 from .memory import Memory
 from .open_tables import OpenTables
 from .query_cache import QueryCache
 from .refill import Refill
 from .scale import Scale
 from .sysbench_oltp import Sysbench
-from .sysbench_profile import SysbenchProfile
 from .table_cache import TableCache
 from .triggers import Triggers
 from .warm_restart import WarmRestart
@@ -61,9 +59,8 @@ from .wordpress import Wordpress
 from .working_set import WorkingSet
 
 ALL = {scenario.name: scenario
-       for scenario in (OpenTables, TableCache, Sysbench, SysbenchProfile,
-                        InnodbOpenFiles, FileFragmentation,
+       for scenario in (OpenTables, TableCache, Sysbench, InnodbOpenFiles, FileFragmentation,
                         InformationSchema, WorkingSet, DdlChurn, QueryCache,
                         ColdOpen, WarmRestart, Farm, FarmRate, Wordpress,
                         Scale, Refill, Memory, Triggers, GiveBack, Catalog, Hits,
-                        LowerLimit, Instructions, Ddl)}
+                        Instructions, Ddl)}
