@@ -312,15 +312,22 @@ def main():
     parser = argparse.ArgumentParser(
         description="Print the label of a selection of topics; with --write, "
                     "write it into a directory of trees, and say what is in it "
-                    "(called by BUILD/common.sh).")
+                    "(called by BUILD/common.sh); with --names, print the names "
+                    "of --topic alone (called by BUILD/test).")
     parser.add_argument("--top", type=pathlib.Path, required=True)
     parser.add_argument("--part", action="append", default=[])
     parser.add_argument("--topic", action="append", default=[])
     parser.add_argument("--without", action="append", default=[])
     parser.add_argument("--unfit", action="append", default=[])
     parser.add_argument("--write", type=pathlib.Path)
+    parser.add_argument("--names", action="store_true")
     arguments = parser.parse_args()
     all_topics = read_topics(arguments.top)
+    if arguments.names:
+        known = [topic.name for topic in all_topics]
+        print(*(known_name("--topic", name, known, all_topics)
+                for name in arguments.topic))
+        return
     selection, sentences = choose(
         all_topics, read_parts(arguments.top), arguments.part,
         arguments.topic, arguments.without, arguments.unfit)
