@@ -25,6 +25,7 @@ import tempfile
 import xml.etree.ElementTree
 
 import everything
+import hunks
 import overlay
 import pages
 import topics
@@ -403,12 +404,13 @@ class Runner:
     def paths_of(self, topic):
         """A topic's new files, and the files of MariaDB's that it edits."""
         series = self.trees.name
-        hunk = re.compile(rf"(?m)^@@ .* @@ {topic.name}( only {series})?$")
+        heads = re.compile(rf"(?m)^@@ .* @@ ({topic.name}(?: .*)?)$")
         for name, path in overlay.sources(self.top, series).items():
             if topic.has(name):
                 yield name
-            elif (name.endswith(".patch")
-                  and hunk.search(path.read_text(errors="replace"))):
+            elif name.endswith(".patch") and any(
+                    hunks.is_for_release(head, series) for head in
+                    heads.findall(path.read_text(errors="replace"))):
                 yield name[:-len(".patch")]
 
     # ---------------------------------------------------------------- stress
