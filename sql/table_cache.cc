@@ -401,6 +401,48 @@ const char tc_dump_state_started[]= "Initialized",
 
 
 /**
+  See tc_release_table(). The compiler makes two functions of this, so a TABLE
+  without triggers takes no step more because others have some.
+*/
+
+template <bool has_triggers>
+static inline void release_table(THD *thd, TABLE *table)
+{
+  ulonglong stamp= tc_clock.at(thd->start_utime);
+  size_t grown= 0;
+  uchar &flags= Cached_table::flags(table);
+  if (unlikely(flags))
+  {
+    stamp= flags & Cached_table::SCAN ? Table_cache::EVICT_FIRST :
+           flags & Cached_table::AHEAD ? Table_cache::OLDEST :
+           flags & Cached_table::NO_USE ? Cached_table::stamp(table) : stamp;
+    /* ALTER TABLE ... PARTITION closes the handler before it gets here. */
+    if (flags & Cached_table::WEIGH && !table->needs_reopen())
+      grown= tc_weigh_again(table);
+    if (flags & Cached_table::SCAN_OPENED)
+      tc_count_scan_open(table->s->tdc);
+    flags= 0;
+  }
+  if (unlikely(table->needs_reopen()))
+  {
+    tc.forget(table);
+    remove_table(table, false);
+    return;
+  }
+  TABLE *to_close= tc.release<has_triggers>(table, stamp, tc_limit);
+  if (unlikely(to_close != NULL))
+  {
+    if (to_close == table && table->s->tdc->flushed)
+      remove_table(table, false);
+    else
+      close_evicted(thd, to_close);
+  }
+  if (unlikely(grown) && tc_memory.excess())
+    tc_make_room(thd, Table_cache_memory::BUDGET * grown, false);
+}
+
+
+/**
   Release a TABLE that the caller uses.
 
   1. If the TABLE cannot be used again, or its share has been flushed, the
@@ -422,38 +464,12 @@ void tc_release_table(TABLE *table)
 
   DEBUG_SYNC(thd, "tc_release_table");
   if (likely(!table->triggers))
+  {
     tc_give_record(table);
-  ulonglong stamp= tc_clock.at(thd->start_utime);
-  size_t grown= 0;
-  uchar &flags= Cached_table::flags(table);
-  if (unlikely(flags))
-  {
-    stamp= flags & Cached_table::SCAN ? Table_cache::EVICT_FIRST :
-           flags & Cached_table::AHEAD ? Table_cache::OLDEST :
-           flags & Cached_table::NO_USE ? Cached_table::stamp(table) : stamp;
-    /* ALTER TABLE ... PARTITION closes the handler before it gets here. */
-    if (flags & Cached_table::WEIGH && !table->needs_reopen())
-      grown= tc_weigh_again(table);
-    if (flags & Cached_table::SCAN_OPENED)
-      tc_count_scan_open(table->s->tdc);
-    flags= 0;
+    release_table<false>(thd, table);
   }
-  if (unlikely(table->needs_reopen()))
-  {
-    tc.forget(table);
-    remove_table(table, false);
-    DBUG_VOID_RETURN;
-  }
-  TABLE *to_close= tc.release(table, stamp, tc_limit);
-  if (unlikely(to_close != NULL))
-  {
-    if (to_close == table && table->s->tdc->flushed)
-      remove_table(table, false);
-    else
-      close_evicted(thd, to_close);
-  }
-  if (unlikely(grown) && tc_memory.excess())
-    tc_make_room(thd, Table_cache_memory::BUDGET * grown, false);
+  else
+    release_table<true>(thd, table);
   DBUG_VOID_RETURN;
 }
 

@@ -98,12 +98,12 @@ struct TDC_element
   ulonglong evictions;
 
   /** The table cache's lists of free TABLEs: a TABLE_cache_share, aligned. */
-  uchar free_lists[sizeof(mysql_mutex_t) + 56 + 56];
+  uchar free_lists[sizeof(mysql_mutex_t) + 88 + 56];
   /**
     Most names have less than half of the length that MariaDB allows. The mutex
     above takes 48 bytes on x86-64 and 56 on ARM64, in debug builds some 200.
   */
-  uchar short_key[sizeof(mysql_mutex_t) < 64 ? 184 - sizeof(mysql_mutex_t) : 136];
+  uchar short_key[sizeof(mysql_mutex_t) < 64 ? 152 - sizeof(mysql_mutex_t) : 104];
 
   mysql_mutex_t LOCK_table_share;
   /** Signalled when ref_count, all_tables_refs or m_flush_tickets go down. */
@@ -180,6 +180,7 @@ void tc_release_table(TABLE *table);
 TABLE *tc_acquire_table(THD *thd, TDC_element *element,
                         Tc_scan scan= TC_NO_USE);
 bool tc_load_triggers(THD *thd, TABLE *table);
+TABLE *tc_exchange_for_triggers(THD *thd, TABLE *table);
 void tc_get_share_info(TDC_element *element, TC_share_info *info);
 
 int show_tc_memory_used(THD *thd, SHOW_VAR *var, void *buff,

@@ -51,11 +51,18 @@ static my_bool check_share(void *arg, void *check_arg)
   TABLE_cache_share *part= free_lists(element);
   uint elements= 0;
   part->lock();
-  for (TABLE_cache_share::Free_list &list : part->free)
+  for (auto *lists : { &part->free, &part->equipped })
   {
-    TABLE_cache_share::Free_list::Iterator it(list);
-    while (it++)
-      elements++;
+    for (TABLE_cache_share::Free_list &list : *lists)
+    {
+      TABLE_cache_share::Free_list::Iterator it(list);
+      while (TABLE *table= it++)
+      {
+        elements++;
+        if ((lists == &part->equipped) != (table->triggers != NULL))
+          check->wrong= "a free TABLE is in the wrong lists for its triggers";
+      }
+    }
   }
   if (elements != part->elements)
     check->wrong= "a share has another number of free TABLEs than it says";

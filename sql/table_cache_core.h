@@ -139,7 +139,7 @@ private:
   }
 
   /** Put a used object into its locked share, and take its user away. */
-  void put(Object *object, Share *share, ulonglong stamp)
+  void put(Object *object, Share *share, ulonglong stamp, bool equipped)
   {
     mysql_mutex_assert_owner(&share->mutex);
     DBUG_ASSERT(!A::state(object).free && A::state(object).linked &&
@@ -147,7 +147,8 @@ private:
     A::set_user(object, NULL);
     A::set_stamp(object, stamp);
     A::state(object).free= true;
-    share->free[own_list() % Share::LISTS].push_front(object);
+    (equipped ? share->equipped : share->free)[own_list() % Share::LISTS].
+      push_front(object);
     Share::add(share->elements, 1);
     if (likely(stamp > EVICT_FIRST &&
                stamp > share->last_release.load(std::memory_order_relaxed)))
@@ -291,7 +292,8 @@ private:
 
   /** Release an object that has to be linked in the order, or closed. */
   template <class Limit> ATTRIBUTE_NOINLINE
-  Object *release_slowly(Object *object, ulonglong stamp, const Limit &limit)
+  Object *release_slowly(Object *object, ulonglong stamp, bool equipped,
+                         const Limit &limit)
   {
     User *user= A::user(object);
     Share *share= A::share(object);
@@ -308,7 +310,7 @@ private:
     {
       unlink(object);
       link(object, stamp);
-      put(object, share, stamp);
+      put(object, share, stamp, equipped);
       share->unlock();
       take_victims(limit, user, 1, &to_close);
     }
@@ -375,7 +377,8 @@ public:
 
   /**
     Get a free object of a share, and make it used: one that was released last
-    to the list of this CPU, or else to another one.
+    to the list of this CPU, or else to another one. It is an equipped one only if
+    the share has no other.
 
     @param uses  1; 0: it does not count as a hit
     @pre The memory of the share cannot go away.
@@ -394,6 +397,21 @@ public:
       take(object, share, user);
       Share::add(share->hits, uses);
     }
+    share->unlock();
+    return object;
+  }
+
+  /**
+    Get an equipped one, if there is one: for a user who got another one from
+    acquire(), and will release() that with its stamp. So this is no hit.
+  */
+  Object *acquire_equipped(Share *share, User *user)
+  {
+    uint list= own_list();
+    share->lock();
+    Object *object= Share::front(share->equipped, list);
+    if (object)
+      take(object, share, user);
     share->unlock();
     return object;
   }
@@ -421,6 +439,7 @@ public:
                     - the stamp that the object had when the caller acquired it:
                       as before, because the caller did not use it
     @param limit    as for add()
+    @tparam equipped  does the object have what acquire_equipped() looks for?
 
     The thread that sets the mark of a flushed share calls purge() afterwards.
     purge() locks the share after the mark was set, so either purge() finds the
@@ -431,7 +450,7 @@ public:
             this call has evicted, and other threads may use or close the one
             given back by now
   */
-  template <class Limit>
+  template <bool equipped= false, class Limit>
   Object *release(Object *object, ulonglong stamp, const Limit &limit)
   {
     Share *share= A::share(object);
@@ -443,9 +462,10 @@ public:
     const bool usual= likely(A::state(object).linked && !A::flushed(object)) &&
       (likely(stamp > EVICT_FIRST) || stamp == A::stamp(object));
     if (likely(usual))
-      put(object, share, stamp);
+      put(object, share, stamp, equipped);
     share->unlock();
-    return likely(usual) ? NULL : release_slowly(object, stamp, limit);
+    return likely(usual) ? NULL :
+                           release_slowly(object, stamp, equipped, limit);
   }
 
   /**

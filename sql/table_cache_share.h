@@ -43,6 +43,10 @@ struct Table_cache_state
   A TABLE with its Fields and its handler is some kilobytes, and a thread gets it
   back cheaply if it is in the cache of the thread's CPU. So each quarter of the
   CPUs has a list.
+
+  An object may be equipped: it keeps something that only some users need, as a
+  TABLE keeps the triggers that a statement has read which writes. Equipped
+  objects have lists of their own, so that both kinds of users find theirs.
 */
 
 template <class Object, class Links> struct Table_cache_share
@@ -61,6 +65,8 @@ template <class Object, class Links> struct Table_cache_share
     0 if there was none.
   */
   std::atomic<ulonglong> hits, last_release;
+  /** Like "free", which has the others. */
+  Free_list equipped[LISTS];
 
   explicit Table_cache_share(PSI_mutex_key key= 0):
     elements(0), hits(0), last_release(0)
@@ -74,15 +80,25 @@ template <class Object, class Links> struct Table_cache_share
   }
   void unlock() { mysql_mutex_unlock(&mutex); }
 
-  /** A free object: of this list, or else of any other one; NULL if none. */
-  Object *front(uint list)
+  /**
+    An object of this list, or else of any other one; NULL if none. Then "list" has
+    advanced by LISTS, so it means the same list.
+  */
+  static Object *front(Free_list (&lists)[LISTS], uint &list)
   {
-    for (uint i= 0; i < LISTS; i++)
+    for (const uint end= list + LISTS; list != end; list++)
     {
-      if (Object *object= free[(list + i) % LISTS].front())
+      if (Object *object= lists[list % LISTS].front())
         return object;
     }
     return NULL;
+  }
+
+  /** A free object, an equipped one only if there is no other; NULL if none. */
+  Object *front(uint list)
+  {
+    Object *object= front(free, list);
+    return likely(object != NULL) ? object : front(equipped, list);
   }
 
   /**

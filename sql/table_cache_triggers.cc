@@ -2,7 +2,8 @@
 
 /**
   @file
-  The table cache remembers in a share that its table has no triggers.
+  The table cache remembers in a share that its table has no triggers, and finds
+  a TABLE that has read them.
 
   The server asks the file system for a file with triggers once in the life of a
   share, not for each TABLE. The answer is usually 'no', and asking was 4 % of
@@ -62,4 +63,32 @@ bool tc_load_triggers(THD *thd, TABLE *table)
     mysql_mutex_unlock(&element->LOCK_table_share);
   }
   return false;
+}
+
+
+/**
+  Exchange a TABLE from the cache for a free one that has read its triggers.
+
+  A TABLE with triggers is equipped (Table_cache_share). So statements that read
+  leave these TABLEs to those that write while there are others, and few TABLEs
+  have triggers if few statements write at a time.
+
+  @param table  the caller uses it since tc_acquire_table(), and TABLE::init() has
+                not run
+  @return the TABLE that the caller uses now: the same if no other was free, or
+          if the caller has to release it in a particular way
+*/
+
+TABLE *tc_exchange_for_triggers(THD *thd, TABLE *table)
+{
+  DBUG_ASSERT(!table->triggers);
+  if (Cached_table::flags(table))
+    return table;
+  TABLE *other= tc.acquire_equipped(free_lists(table->s->tdc), thd);
+  if (!other)
+    return table;
+  DBUG_ASSERT(other->triggers && other->record[1] != other->record[0]);
+  Cached_table::flags(table)= Cached_table::NO_USE;
+  tc_release_table(table);
+  return other;
 }

@@ -51,3 +51,19 @@ bool read_unread_triggers(THD *thd, TABLE *table)
 #endif
   return false;
 }
+
+
+/**
+  Exchange the TABLE, which comes from the table cache, for one that has its
+  triggers, or read them.
+
+  @return true: they cannot be read (reported)
+*/
+
+bool get_unread_triggers(THD *thd, TABLE **table)
+{
+#ifdef TDC_KNOWS_SCANS
+  *table= tc_exchange_for_triggers(thd, *table);
+#endif
+  return read_triggers(thd, *table);
+}

@@ -11,7 +11,9 @@
   whatever statement, only notes that there is a file with triggers: they are
   unread. open_table() reads them when it has a TABLE, new, from the table cache
   or locked by LOCK TABLES, for a statement that wants to lock the table for
-  writing. The TABLE keeps them until it is closed.
+  writing. The TABLE keeps them until it is closed. So this patch set's table
+  cache exchanges a TABLE for a free one that has them: see
+  tc_exchange_for_triggers().
 
   These need the triggers and do not lock for writing: CREATE and DROP TRIGGER,
   SHOW CREATE TRIGGER, and SHOW TRIGGERS if it has opened the TABLE. They call
@@ -34,6 +36,7 @@ static inline bool has_unread_triggers(const TABLE *table)
 }
 
 bool read_unread_triggers(THD *thd, TABLE *table);
+bool get_unread_triggers(THD *thd, TABLE **table);
 
 /**
   Make sure that the TABLE has its triggers.
@@ -55,6 +58,15 @@ static inline bool read_triggers_to_write(THD *thd, TABLE *table,
 {
   return unlikely(has_unread_triggers(table)) && lock_type >= TL_FIRST_WRITE &&
          read_unread_triggers(thd, table);
+}
+
+/** The same for a TABLE from the table cache, which may be exchanged for another. */
+
+static inline bool get_triggers_to_write(THD *thd, TABLE **table,
+                                         thr_lock_type lock_type)
+{
+  return unlikely(has_unread_triggers(*table)) && lock_type >= TL_FIRST_WRITE &&
+         get_unread_triggers(thd, table);
 }
 
 #endif /* UNREAD_TRIGGERS_INCLUDED */

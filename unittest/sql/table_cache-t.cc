@@ -181,6 +181,16 @@ struct Fixture
     return acquire(0);
   }
 
+  /** The user of an object, just acquired, wants an equipped one if there is one. */
+  Test_object *exchange(Test_object *object)
+  {
+    Test_object *other= core.acquire_equipped(object->share->part, &user);
+    if (!other)
+      return object;
+    release(object, object->stamp);
+    return other;
+  }
+
   /** Make an object, which the caller adds to the core. */
   Test_object *new_object(uint share, uint32 weight= 1)
   {
@@ -189,6 +199,7 @@ struct Fixture
     object->user= &user;
     object->number= 0;
     object->weight= weight;
+    object->equipped= false;
     object->stamp= 0;
     object->uses= 0;
     mysql_mutex_lock(&shares[share]->mutex);
@@ -226,6 +237,13 @@ struct Fixture
     object->weight= weight;
   }
 
+  /** Release an object. The caller closes the one that this returns. */
+  Test_object *give(Test_object *object, ulonglong stamp)
+  {
+    return object->equipped ? core.release<true>(object, stamp, limit) :
+                              core.release(object, stamp, limit);
+  }
+
   /**
     Release and evict like the server does.
 
@@ -235,8 +253,7 @@ struct Fixture
   bool release(Test_object *object, ulonglong stamp= 0)
   {
     const std::atomic<bool> &flushed= object->share->flushed;
-    Test_object *to_close= core.release(object, stamp ? stamp : now(),
-                                        limit);
+    Test_object *to_close= give(object, stamp ? stamp : now());
     const bool closed= to_close == object && flushed;
     if (to_close)
       close(to_close);
@@ -253,11 +270,18 @@ struct Fixture
     {
       uint elements= 0;
       share->part->lock();
-      for (Core::Free_list &list : share->part->free)
+      for (auto *lists : { &share->part->free, &share->part->equipped })
       {
-        Core::Free_list::Iterator it(list);
-        while (it++)
-          elements++;
+        for (Core::Free_list &list : *lists)
+        {
+          Core::Free_list::Iterator it(list);
+          while (Test_object *object= it++)
+          {
+            elements++;
+            if (object->equipped != (lists == &share->part->equipped))
+              wrong= "an object is in a list of the other kind";
+          }
+        }
       }
       if (elements != share->part->elements)
         wrong= "a share has another number of free objects than it says";
@@ -321,6 +345,66 @@ static void a_cpu_gets_back_what_it_used_last()
   ok(!f.acquire_on(0), "there are no others");
   for (Test_object *o : object)
     f.release(o);
+}
+
+
+static void equipped_objects_are_left_to_those_who_need_them()
+{
+  Fixture f(4, 2, 100);
+  Test_object *object[6];
+  for (Test_object *&o : object)
+    o= f.open(0);
+  for (uint i= 0; i < 6; i++)
+  {
+    object[i]->equipped= i >= 3;
+    test_cpu= i % 4;
+    f.release(object[i]);
+  }
+  bool right= true;
+  for (uint i= 0; i < 3; i++)
+  {
+    Test_object *o= f.acquire_on(3);
+    right&= !o->equipped;
+    f.release(o);
+  }
+  ok(right, "a user gets one that is not equipped, even from another CPU");
+
+  const ulonglong hits= f.shares[0]->part->hits;
+  for (uint cpu : { 3, 0, 1 })
+  {
+    test_cpu= cpu;
+    Test_object *o= f.core.acquire(f.shares[0]->part, &f.user, 0);
+    o= f.exchange(o);
+    right&= o == object[cpu == 3 ? 3 : 4 + cpu];
+    f.release(o);
+  }
+  ok(right && f.shares[0]->part->hits == hits && f.shares[0]->part->elements == 6,
+     "who needs an equipped one gets that of the CPU in exchange; no hit");
+
+  for (uint i= 0; i < 3; i++)
+    right&= !f.acquire_on(i)->equipped;
+  for (uint i= 0; i < 3; i++)
+    right&= f.acquire_on(i)->equipped;
+  ok(right && !f.acquire_on(0), "one that is equipped is better than none");
+  f.release(object[0]);
+  ok(!f.core.acquire_equipped(f.shares[0]->part, &f.user) && f.acquire(0) == object[0],
+     "no equipped one is free");
+
+  for (Test_object *o : object)
+    f.release(o);
+  Test_object *o= f.core.acquire(f.shares[0]->part, &f.user, 0);
+  right= o == object[2];
+  o= f.exchange(o);
+  right&= o == object[5];
+  f.release(o);
+  f.limit= 0;
+  for (uint i= 0; i < 6; i++)
+  {
+    o= f.evict();
+    right&= o == object[i];
+    f.close(o);
+  }
+  ok(right, "both kinds are evicted in one order; an exchange does not change it");
 }
 
 
@@ -972,19 +1056,21 @@ struct Model
     uint list;
     Key key;
     uint32 weight;
+    bool equipped;
   };
 
   static constexpr uint LISTS= Core::Share::LISTS;
   uint cpu_shift;
   std::set<std::pair<Key, Known*> > order;
-  std::vector<std::list<Known*> > free;         /* [share * LISTS + list] */
+  /* [(share * 2 + equipped) * LISTS + list] */
+  std::vector<std::list<Known*> > free;
   std::vector<Known*> used;
   ulong limit;
   size_t weight, weight_limit;
   longlong time;
 
   Model(uint cpus, uint shares, ulong limit_arg):
-    cpu_shift(0), free(LISTS * shares), limit(limit_arg), weight(0),
+    cpu_shift(0), free(2 * LISTS * shares), limit(limit_arg), weight(0),
     weight_limit(~(size_t) 0), time(0)
   {
     while (((cpus - 1) >> cpu_shift) >= LISTS)
@@ -995,17 +1081,25 @@ struct Model
 
   void open(Known *known) { weight+= known->weight; }
 
+  std::list<Known*> &list_of(uint share, bool equipped, uint list)
+  { return free[(share * 2 + equipped) * LISTS + list % LISTS]; }
   std::list<Known*> &list_of(const Known *known)
-  { return free[known->share * LISTS + known->list]; }
+  { return list_of(known->share, known->equipped, known->list); }
+
+  /* As it was in the order. */
+  void put_back(Known *known, uint cpu)
+  {
+    known->list= (cpu >> cpu_shift) % LISTS;
+    list_of(known).push_front(known);
+    order.insert(std::make_pair(known->key, known));
+  }
 
   void put(Known *known, uint cpu)
   {
     time++;
-    known->list= (cpu >> cpu_shift) % LISTS;
     known->key= known->stamp == Core::EVICT_FIRST ? Key(0, time) :
                 known->stamp == Core::OLDEST ? Key(1, -time) : Key(2, time);
-    list_of(known).push_front(known);
-    order.insert(std::make_pair(known->key, known));
+    put_back(known, cpu);
   }
 
   void unlink(Known *known)
@@ -1015,12 +1109,11 @@ struct Model
   }
 
   /* The CPU's own list, then the others. */
-  Known *get(uint share, uint cpu)
+  Known *get(uint share, uint cpu, bool equipped)
   {
     for (uint i= 0; i < LISTS; i++)
     {
-      std::list<Known*> &list= free[share * LISTS +
-                                    ((cpu >> cpu_shift) + i) % LISTS];
+      std::list<Known*> &list= list_of(share, equipped, (cpu >> cpu_shift) + i);
       if (list.empty())
         continue;
       Known *known= list.front();
@@ -1028,6 +1121,12 @@ struct Model
       return known;
     }
     return NULL;
+  }
+
+  Known *get(uint share, uint cpu)
+  {
+    Known *known= get(share, cpu, false);
+    return known ? known : get(share, cpu, true);
   }
 
   void forget(Known *known)
@@ -1067,7 +1166,7 @@ static void random_operations(uint cpus, uint shares, ulonglong operations)
   Model model(cpus, shares, 100);
   Random random(seed + cpus);
   uint max_used= 2, scans= 20;
-  ulonglong done[8]= {0};
+  ulonglong done[9]= {0};
   const char *wrong= NULL;
   ulonglong i= 0;
 
@@ -1120,21 +1219,39 @@ static void random_operations(uint cpus, uint shares, ulonglong operations)
       {
         uint share= random(4) ? random(shares) : random(1 + shares / 10);
         Model::Known *known= model.get(share, test_cpu);
-        Test_object *object= f.acquire(share), *victim= NULL;
+        Test_object *object= f.core.acquire(f.shares[share]->part, &f.user);
+        Test_object *victim= NULL;
         if ((known ? known->object : NULL) != object)
         {
           wrong= "another object acquired than in the model";
           break;
         }
-        const bool miss= !known;
+        const bool miss= !known, needs_equipped= !random(4);
+        if (known && needs_equipped && !known->equipped)
+        {
+          if (Model::Known *other= model.get(share, test_cpu, true))
+          {
+            model.put_back(known, test_cpu);
+            known= other;
+            done[8]++;
+          }
+          if (f.exchange(object) != known->object)
+          {
+            wrong= "another object in exchange than in the model";
+            break;
+          }
+        }
         if (miss)
         {
           known= new Model::Known();
           known->weight= 1 + random(random(8) ? 100 : 10000);
           known->object= f.make(share, &victim, known->weight);
           known->share= share;
+          known->equipped= false;
           model.open(known);
         }
+        known->object->equipped= known->equipped|= needs_equipped;
+        known->object->stamp= 0;
         done[miss ? 0 : 1]++;
         known->stamp= random(scans) ? 0 :
                       random(2) ? Core::OLDEST : Core::EVICT_FIRST;
@@ -1158,9 +1275,7 @@ static void random_operations(uint cpus, uint shares, ulonglong operations)
           compare_victims();
         }
         Test_object *victim=
-          f.core.release(known->object, known->stamp ? known->stamp :
-                                                       now(),
-                         f.limit);
+          f.give(known->object, known->stamp ? known->stamp : now());
         model.put(known, test_cpu);
         compare_victim(victim);
         compare_victims();
@@ -1231,10 +1346,11 @@ static void random_operations(uint cpus, uint shares, ulonglong operations)
   ok(!wrong, "%u CPUs, %u shares: %llu operations like the model%s%s",
      cpus, shares, i, wrong ? ": " : "", wrong ? wrong : "");
   diag("opened %llu, acquired %llu, released %llu, closed %llu, flushed %llu, "
-       "limit changed %llu, checked %llu, evicted %llu", done[0], done[1],
-       done[2], done[3], done[4], done[5], done[6], done[7]);
+       "limit changed %llu, checked %llu, evicted %llu, exchanged %llu",
+       done[0], done[1], done[2], done[3], done[4], done[5], done[6], done[7],
+       done[8]);
   ok(done[0] && done[1] && done[2] && done[3] && done[4] && done[5] &&
-     done[7], "all kinds of operations happened");
+     done[7] && done[8], "all kinds of operations happened");
 
   while (!model.used.empty())
   {
@@ -1273,6 +1389,9 @@ static void thread_main(Fixture *f, uint number, uint operations,
         object= f->open(share, NULL, 1 + random(100));
         f->trim();
       }
+      else if (!object->equipped && !random(4))
+        object= f->exchange(object);
+      object->equipped|= !random(16);
       if (object->user != &f->user || object->share != f->shares[share])
         errors->fetch_add(1);
       object->uses++;
@@ -1449,6 +1568,7 @@ int main(int argc, char **argv)
   diag("seed %llu", seed);
 
   a_cpu_gets_back_what_it_used_last();
+  equipped_objects_are_left_to_those_who_need_them();
   an_acquired_choice_leaves_none_too_many();
   no_search_meets_all_objects_in_use();
   a_hit_locks_its_share_twice();

@@ -45,6 +45,8 @@ struct Test_object
   Table_cache_state state;
   uint32 number;
   uint32 weight;
+  /** Like a TABLE that has read its triggers. Only the user writes it. */
+  bool equipped;
   /** Only the user writes it, without a lock: shows if there are two. */
   ulonglong uses;
 };
