@@ -54,13 +54,14 @@ from .scale import Scale
 from .sysbench_oltp import Sysbench
 from .table_cache import TableCache
 from .triggers import Triggers
+from .triggers_written import TriggersWritten
 from .warm_restart import WarmRestart
 from .wordpress import Wordpress
 from .working_set import WorkingSet
 
 ALL = {scenario.name: scenario
-       for scenario in (OpenTables, TableCache, Sysbench, InnodbOpenFiles, FileFragmentation,
-                        InformationSchema, WorkingSet, DdlChurn, QueryCache,
-                        ColdOpen, WarmRestart, Farm, FarmRate, Wordpress,
-                        Scale, Refill, Memory, Triggers, GiveBack, Catalog, Hits,
-                        Instructions, Ddl)}
+       for scenario in (OpenTables, TableCache, Sysbench, InnodbOpenFiles,
+                        FileFragmentation, InformationSchema, WorkingSet, DdlChurn,
+                        QueryCache, ColdOpen, WarmRestart, Farm, FarmRate, Wordpress,
+                        Scale, Refill, Memory, Triggers, TriggersWritten, GiveBack,
+                        Catalog, Hits, Instructions, Ddl)}
