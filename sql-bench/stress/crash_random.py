@@ -438,7 +438,7 @@ class Worker(Session):
                                 {"features": has | {"fulltext"}}))
             if not table.parent and not self.children(key) and not has & {
                     "fulltext", "virtual", "compressed", "partitions"}:
-                engine = self.random.choice(ENGINES)
+                engine = self.random.choice(self.round.engines)
                 choices += [(f"ENGINE={engine}", {"engine": engine})] * 2
             if "partitions" in has:
                 choices += [(text, {}) for text in
