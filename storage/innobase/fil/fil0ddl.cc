@@ -19,7 +19,9 @@ latches, run() deletes the files of all tables of the transaction together.
  1. DROP TABLE of several tables and DROP DATABASE drop each table in a transaction of its
     own.  They delete up to MAX_PENDING files together, and the rest before the statement
     goes on to the binary log.
- 2. A caller of trx_t::commit() that has no fil_deletion_t holds dict_sys.latch while it
+ 2. TRUNCATE TABLE saves the statistics of the empty table before run(). That commit
+    does not wait for the log, because run() is about to.
+ 3. A caller of trx_t::commit() that has no fil_deletion_t holds dict_sys.latch while it
     deletes the files, but no other latch.
 
 The steps of run()
@@ -133,6 +135,7 @@ fil_system.mutex and log_sys.latch, not both at once.
 #include "mtr0mtr.h"
 #include "os0file.h"
 #include "fsp0file.h"
+#include "trx0trx.h"
 #include "debug_sync.h"
 #if MYSQL_VERSION_ID < 110800
 # include "ibuf0ibuf.h"
@@ -256,6 +259,26 @@ void fil_deletion_t::run_with_statement(lsn_t lsn, bool wait) noexcept
     outer->run();
   if (wait)
     log_write_up_to(lsn, true);
+}
+
+void fil_deletion_t::note_commit(trx_t *trx) noexcept
+{
+  if (!trx->flush_log_later)
+    return;
+  ut_ad(delays_commits());
+  trx->flush_log_later= false;
+  current->commit_lsn= std::max(current->commit_lsn, trx->commit_lsn);
+}
+
+void fil_deletion_t::run_delayed() noexcept
+{
+  ut_ad(current == this);
+  ut_ad(!of_statement);
+  delays= false;
+  run();
+  /* Purge may have deleted the file without waiting for a later commit */
+  if (commit_lsn)
+    log_write_up_to(commit_lsn, true);
 }
 
 lsn_t fil_deletion_t::constraints_lsn;

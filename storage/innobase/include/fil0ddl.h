@@ -39,9 +39,11 @@ class fil_deletion_t
   fil_deletion_t *const outer;
   /** whether this is the object of a statement */
   const bool of_statement;
-  /** the log must be durable up to here before the statement ends: the commits for
-  which take() has not waited. Only the owner accesses this. */
+  /** the log must be durable up to here before the statement, or run_delayed(), ends: the
+  commits that have not waited. Only the owner accesses this. */
   lsn_t commit_lsn= 0;
+  /** whether commits of the owner need not wait; only the owner accesses this */
+  bool delays= false;
   /** whether a table was added since the last run(). Only the owner accesses this. */
   bool added= false;
   /** Purge accesses this, too; protected by a mutex in fil0ddl.cc */
@@ -58,13 +60,24 @@ public:
   fil_deletion_t &operator=(const fil_deletion_t&)= delete;
   /** Delete the files, if an error path has not called run(). */
   ~fil_deletion_t()
-  { run(); ut_ad(current == this); current= outer; }
+  { ut_ad(!delays); run(); ut_ad(current == this); current= outer; }
 
   class for_commit;
 
   /** Delete the files. The caller must hold no latch. If the function writes a
   FILE_DELETE record, it also makes the commits of the transactions durable. */
   void run() noexcept;
+
+  /** The owner is about to save statistics. That commit need not wait for the log. */
+  void delay_commits() noexcept { ut_ad(current == this); delays= true; }
+  /** run(), and wait for the commits that have not waited. One write to the disk does for
+  all of them, because FILE_DELETE comes after them in the log. */
+  void run_delayed() noexcept;
+  /** @return trx_t::flush_log_later for a transaction that saves statistics */
+  static bool delays_commits() noexcept { return current && current->delays; }
+  /** Let run_delayed() wait for a commit.
+  @param trx  transaction that may have had delays_commits() */
+  static void note_commit(trx_t *trx) noexcept;
 
   /** run() of the current object */
   static void run_current() noexcept
