@@ -28,8 +28,14 @@
      the thread may close others itself, as it does after it has opened one, in
      tc_add_table(). So threads that open tables at the limit depend on no other
      thread. Otherwise, or if no table was unused, it waits.
-  2. MyISAM and Aria: the same goes for create(), which deletes the files that it
-     has made when it fails.
+  2. MyISAM and Aria: a thread that creates a table owns a name, too, and waits
+     with it. It has the exclusive metadata lock, or the name is that of a
+     temporary table, so no TABLE of this name is free. Without my_open_index.h
+     it holds THR_LOCK_myisam or THR_LOCK_maria: then create() of MyISAM does not
+     wait, and handler::ha_create() repeats it. mi_create() deletes the files that
+     it has made when it fails. With DATA DIRECTORY or INDEX DIRECTORY, which it
+     cuts off in place, it waits. So does Aria, since it may be writing to its log:
+     3 holds for these.
   3. Other locks. The only ones known are those of Aria's log, which a thread
      holds that begins the next log file; the closer needs them if the table was
      written and has to be flushed. While the closer does not get on, a waiting
@@ -82,6 +88,13 @@ constexpr uint TURN= 4;
 /** Nanoseconds. */
 constexpr ulonglong TICK= 100000000;
 constexpr uint PATIENCE= 100;
+/** Does MyISAM's create() hold a mutex that the closer needs? */
+constexpr bool create_holds_mutex=
+#if __has_include("my_open_index.h")
+  false;
+#else
+  true;
+#endif
 
 /*
   The performance schema knows none of these: the places for its classes are
@@ -292,10 +305,11 @@ Open_of_engine::Open_of_engine(THD *thd, const TABLE *table, uint open_flags)
 }
 
 
-Open_of_engine::Open_of_engine(THD *thd, const handler *creates)
+Open_of_engine::Open_of_engine(THD *thd, const handler *creates,
+                               const HA_CREATE_INFO *info)
   : m_thd(thd), m_may_evict(false), m_outer(current_open),
-    m_may_repeat(creates->ht->db_type == DB_TYPE_MYISAM ||
-                 creates->ht->db_type == DB_TYPE_ARIA),
+    m_may_repeat(create_holds_mutex && creates->ht->db_type == DB_TYPE_MYISAM &&
+                 !info->data_file_name && !info->index_file_name),
     m_no_descriptor(false), m_error(0), m_tries(0)
 {
   if (m_may_repeat)

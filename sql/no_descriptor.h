@@ -30,7 +30,7 @@ class Open_of_engine: public Internal_error_handler
   const bool m_may_evict;
   /** A table may consist of others, which ha_open() opens, too. */
   Open_of_engine *const m_outer;
-  /** create() of an engine other than MyISAM and Aria may not be repeated. */
+  /** May the engine's create() be repeated? open() may. */
   const bool m_may_repeat;
   bool m_no_descriptor;
   /** The error that the engine has raised, or 0. */
@@ -40,7 +40,7 @@ class Open_of_engine: public Internal_error_handler
 
 public:
   Open_of_engine(THD *thd, const TABLE *table, uint open_flags);
-  Open_of_engine(THD *thd, const handler *creates);
+  Open_of_engine(THD *thd, const handler *creates, const HA_CREATE_INFO *info);
   ~Open_of_engine();
   void no_descriptor() { m_no_descriptor= true; }
   bool again();
