@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """
-A power loss at each step of CREATE, DROP, RENAME and TRUNCATE TABLE and DROP DATABASE.
+A power loss at each step of CREATE, DROP, RENAME and TRUNCATE TABLE, DROP DATABASE, and
+DELETE of all rows.
 
 A server runs with unsynced_writes.c, which kills it before one of the calls with which
 a statement writes, syncs, extends, creates, renames or deletes a file. Then the files lose each
@@ -68,6 +69,10 @@ STATEMENTS = {
                    [same(*OLD), {"a": "b", "b": "a", "c": "c"},
                     {"a": "b", "b": "c", "c": "a"}]),
     "truncate": ("TRUNCATE TABLE a", [same(*OLD), {**same("b", "c"), "a": EMPTY}]),
+    "delete": ("DELETE FROM a", [same(*OLD), {**same("b", "c"), "a": EMPTY}]),
+    "delete-insert": (f"DELETE FROM a;INSERT INTO a {ROWS.replace('{table}', 'n')}",
+                      [same(*OLD), {**same("b", "c"), "a": EMPTY},
+                       {**same("b", "c"), "a": "n"}]),
     "replace": ("CREATE OR REPLACE TABLE a {columns} ENGINE={engine}",
                 [same(*OLD), same("b", "c"), {**same("b", "c"), "a": EMPTY}]),
     # In any order
