@@ -254,6 +254,19 @@ def copy_for_each(made, servers, progress):
     (made.datadir.parent / "ready").touch()
 
 
+def make_tables_once(made, servers, fill, progress):
+    """Unless that was done, have 'made' run, call fill() to make sysbench's tables in
+    the database test, and give each of the servers a copy."""
+    if (made.datadir.parent / "ready").exists():
+        return
+    shutil.rmtree(made.datadir.parent, ignore_errors=True)
+    progress("creating sysbench's tables", 0, 1)
+    with made:
+        made.sql("CREATE DATABASE IF NOT EXISTS test")
+        fill()
+    copy_for_each(made, servers, progress)
+
+
 class Peer(Server):
     """A server that runs already, of another make or version."""
 

@@ -3,13 +3,12 @@
 
 import contextlib
 import math
-import shutil
 import statistics
 
 from benchlib import sysbench
 from benchlib.scenario import (CONTROL, RESERVED_DESCRIPTORS, Scenario,
                                descriptor_limit, integers, positive)
-from benchlib.servers import BenchError, Server, copy_for_each
+from benchlib.servers import BenchError, Server, make_tables_once
 from benchlib.statistics import geometric_mean, ratio_of_pairs
 from benchlib.usage import on_one_cpu
 
@@ -147,16 +146,11 @@ class Hits(Scenario):
     def prepare_program(cls, trees, options, progress):
         """Make the tables once, and a copy for each server."""
         made = cls.server(trees, "stock", options, "data")
-        if (made.datadir.parent / "ready").exists():
-            return
-        shutil.rmtree(made.datadir.parent, ignore_errors=True)
-        progress("creating sysbench's tables", 0, 1)
-        with made:
-            made.sql("CREATE DATABASE IF NOT EXISTS test")
-            cls.sysbench(made, options, cls.most(options, 2), 1,
-                         command="prepare")
-        copy_for_each(made, [cls.server(trees, variant, options) for variant
-                             in ("stock", "patched", CONTROL)], progress)
+        make_tables_once(
+            made, [cls.server(trees, variant, options) for variant
+                   in ("stock", "patched", CONTROL)],
+            lambda: cls.sysbench(made, options, cls.most(options, 2), 1,
+                                 command="prepare"), progress)
 
     @classmethod
     def measure_pair(cls, trees, options, part, order):

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What statements cost that fire triggers, if a TABLE reads them when it is written."""
 
-import shutil
-
 from benchlib import sysbench
 from benchlib.scenario import CONTROL, Scenario, positive
-from benchlib.servers import Server, copy_for_each
+from benchlib.servers import Server, make_tables_once
 
 from .hits import together
 
@@ -75,20 +73,17 @@ class TriggersWritten(Scenario):
     def prepare_program(cls, trees, options, progress):
         """Make the tables once, and a copy for each server."""
         made = cls.server(trees, "stock", options, "data")
-        if (made.datadir.parent / "ready").exists():
-            return
-        shutil.rmtree(made.datadir.parent, ignore_errors=True)
-        progress("creating sysbench's tables", 0, 1)
-        with made:
-            made.sql("CREATE DATABASE IF NOT EXISTS test")
+
+        def fill():
             cls.sysbench(made, SCRIPTS[0], 1, command="prepare")
             made.sql("".join(
                 f"CREATE TRIGGER {when.replace(' ', '_')}_{number} {when} ON "
                 f"sbtest{number} FOR EACH ROW {action};\n"
                 for number in range(1, TABLES + 1)
                 for when, action in TRIGGERS.items()), "test")
-        copy_for_each(made, [cls.server(trees, variant, options) for variant
-                             in ("stock", "patched", CONTROL)], progress)
+
+        make_tables_once(made, [cls.server(trees, variant, options) for variant
+                                in ("stock", "patched", CONTROL)], fill, progress)
 
     @classmethod
     def measure_pair(cls, trees, options, _part, order):

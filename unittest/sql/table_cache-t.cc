@@ -379,7 +379,7 @@ static void equipped_objects_are_left_to_those_who_need_them()
     f.release(o);
   }
   ok(right && f.shares[0]->part->hits == hits && f.shares[0]->part->elements == 6,
-     "who needs an equipped one gets that of the CPU in exchange; no hit");
+     "a thread that needs an equipped object gets its CPU's; no hit counts");
 
   for (uint i= 0; i < 3; i++)
     right&= !f.acquire_on(i)->equipped;
