@@ -75,7 +75,7 @@ enum { IDLE, PAUSES, TRIMS, TRIMS_AND_AGAIN };
 static int32 state;
 /*
   Relaxed accesses to the next two, and to 'asked': they only say when to trim.
-  'state' alone says who trims.
+  'state' alone says which thread trims.
 */
 /** How long the last trim took, in microseconds. */
 static int64 last_took;
