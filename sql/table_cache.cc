@@ -131,9 +131,9 @@ void tc_take_free_tables(TDC_element *element, Table_list *out)
 }
 
 
-/** Close a TABLE that the core has evicted for this thread. */
+/** Close a TABLE that the core has evicted for this thread. @return its bytes */
 
-static size_t close_evicted(THD *thd __attribute__((unused)), TABLE *table)
+size_t tc_close_evicted(THD *thd __attribute__((unused)), TABLE *table)
 {
   const size_t bytes= Cached_table::weight(table);
 #ifdef ENABLED_DEBUG_SYNC
@@ -142,48 +142,6 @@ static size_t close_evicted(THD *thd __attribute__((unused)), TABLE *table)
 #endif
   remove_table(table, true);
   return bytes;
-}
-
-
-/**
-  Close the TABLEs that were released longest ago, while the limit is exceeded.
-
-  @param limit  says which TABLEs may stay: see Table_cache_core
-  @param bytes  stop when so many bytes are free
-  @return how many bytes it has freed; 0 if the limit is not exceeded, or no
-          TABLE is free
-*/
-
-template <class Limit>
-static size_t evict_bytes(THD *thd, const Limit &limit, size_t bytes)
-{
-  size_t freed= 0;
-  Table_list list;
-  /* A few at a time: a thread that flushes one of them waits for all. */
-  while (freed < bytes && tc.evict(thd, limit, 4, &list))
-  {
-    while (TABLE *table= list.pop_front())
-      freed+= close_evicted(thd, table);
-  }
-  return freed;
-}
-
-
-/**
-  table_cache_memory alone. Table_cache_limit would let TABLEs stay that take
-  less than their part of it (Table_cache_memory::PART).
-*/
-
-struct Bytes_limit
-{
-  ulong excess(ulong) const { return tc_memory.excess() != 0; }
-};
-
-
-size_t tc_evict_bytes(THD *thd, size_t bytes, bool whatever_part)
-{
-  return whatever_part ? evict_bytes(thd, Bytes_limit(), bytes) :
-                         evict_bytes(thd, tc_limit, bytes);
 }
 
 
@@ -213,7 +171,7 @@ uint tc_evict_unused(THD *thd, uint count)
   {
     while (TABLE *table= list.pop_front())
     {
-      close_evicted(thd, table);
+      tc_close_evicted(thd, table);
       closed++;
     }
   }
@@ -292,7 +250,7 @@ void tc_trim()
     size_t bytes= 0;
     while (TABLE *table= list.pop_front())
     {
-      bytes+= close_evicted(thd, table);
+      bytes+= tc_close_evicted(thd, table);
       left--;
     }
     if (thd)
@@ -335,10 +293,8 @@ void tc_add_table(THD *thd, TABLE *table, bool scan)
   if (!room)
     status_var_increment(thd->status_var.table_open_cache_overflows);
   if (victim)
-    close_evicted(thd, victim);
-  if (unlikely(tc_memory.excess()))
-    tc_make_room(thd, Table_cache_memory::BUDGET *
-                      (size_t) Cached_table::weight(table), true);
+    tc_close_evicted(thd, victim);
+  tc_make_room_for(thd, Cached_table::weight(table), true);
 }
 
 
@@ -435,10 +391,10 @@ static inline void release_table(THD *thd, TABLE *table)
     if (to_close == table && table->s->tdc->flushed)
       remove_table(table, false);
     else
-      close_evicted(thd, to_close);
+      tc_close_evicted(thd, to_close);
   }
-  if (unlikely(grown) && tc_memory.excess())
-    tc_make_room(thd, Table_cache_memory::BUDGET * grown, false);
+  if (unlikely(grown))
+    tc_make_room_for(thd, grown, false);
 }
 
 

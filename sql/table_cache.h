@@ -171,9 +171,6 @@ enum Tc_scan
 
 Tc_scan tc_is_scan(THD *thd, const TABLE_LIST *tl);
 TABLE *tc_alloc_table(THD *thd);
-uint tc_extra_record(const TABLE_SHARE *share);
-bool tc_take_record(THD *thd, TABLE *table);
-void tc_give_record(TABLE *table);
 void tc_add_table(THD *thd, TABLE *table, bool scan= false);
 void tc_use_locked_table(THD *thd, TABLE *table, const TABLE_LIST *tl);
 void tc_release_table(TABLE *table);
@@ -183,14 +180,6 @@ bool tc_load_triggers(THD *thd, TABLE *table);
 TABLE *tc_exchange_for_triggers(THD *thd, TABLE *table);
 void tc_get_share_info(TDC_element *element, TC_share_info *info);
 
-int show_tc_memory_used(THD *thd, SHOW_VAR *var, void *buff,
-                        system_status_var *, enum enum_var_type scope);
-int show_tc_memory_tables(THD *thd, SHOW_VAR *var, void *buff,
-                          system_status_var *, enum enum_var_type scope);
-int show_tc_memory_definitions(THD *thd, SHOW_VAR *var, void *buff,
-                               system_status_var *, enum enum_var_type scope);
-int show_tc_memory_innodb(THD *thd, SHOW_VAR *var, void *buff,
-                          system_status_var *, enum enum_var_type scope);
 int show_tc_active_instances(THD *thd, SHOW_VAR *var, void *buff,
                              system_status_var *, enum enum_var_type scope);
 int show_tc_evictions(THD *thd, SHOW_VAR *var, void *buff,

@@ -10,7 +10,6 @@
 #include "sql_base.h"
 #include "table_cache_tables.h"
 #include "table_cache_core_check.h"
-#include "default_rows.h"
 
 #ifndef DBUG_OFF
 

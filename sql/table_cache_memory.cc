@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 
-/**
-  @file
-  table_cache_memory: count the bytes of TABLEs and shares, and evict
-  when they exceed the limit. See table_cache_memory.h.
-*/
+/** @file table_cache_memory: see table_cache_memory.h. */
 
 #include "mariadb.h"
 #include "sql_base.h"
 #include "table_cache_tables.h"
-#include "my_return_memory.h"
 #ifdef WITH_PARTITION_STORAGE_ENGINE
 #include "partition_info.h"
 #include "ha_partition.h"
 #endif
 
-ulonglong table_cache_memory;
 Table_cache_memory tc_memory;
 
 /** Bytes that malloc() adds on average: 8, and what it rounds up. */
@@ -225,122 +219,4 @@ size_t tdc_forget_weight(TDC_element *element)
   const uint32 bytes= element->bytes.exchange(0, std::memory_order_relaxed);
   tc_memory.definitions.fetch_sub(bytes, std::memory_order_relaxed);
   return bytes;
-}
-
-
-/* --------------------------------------------------------------- eviction */
-
-size_t Table_cache_memory::excess() const
-{
-  const size_t max= limit(), now= likely(!max) ? 0 : sum();
-  return now > max ? now - max : 0;
-}
-
-
-/**
-  Make room: see table_cache_memory.h.
-
-  @param bytes            stop when so many bytes are free
-  @param may_lock_engine  may this acquire dict_sys.latch? Not while the caller
-                          closes a table, which InnoDB may do with locks held
-  @param steps            how many definitions this may skip each time
-
-  The caller holds no lock of either cache. This closes TABLEs.
-
-  @return how many bytes it has freed
-*/
-
-size_t tc_make_room(THD *thd, size_t bytes, bool may_lock_engine, uint steps)
-{
-  size_t freed= 0;
-  while (freed < bytes)
-  {
-    const size_t excess= tc_memory.excess();
-    if (!excess)
-      break;
-    const size_t wanted= MY_MIN(excess, bytes - freed),
-                 part= tc_memory.limit() / Table_cache_memory::PART;
-    size_t got= 0;
-    if (tc_memory.tables.load(std::memory_order_relaxed) > part)
-      got= tc_evict_bytes(thd, wanted, false);
-    if (!got && tc_memory.definitions.load(std::memory_order_relaxed) > part)
-      got= tdc_evict_bytes(wanted, steps);
-    if (!got && may_lock_engine && tc_memory.innodb_evict)
-      got= tc_memory.innodb_evict(wanted);
-    if (!got)
-      got= tdc_evict_bytes(wanted, steps);
-    if (!got)
-      got= tc_evict_bytes(thd, wanted, true);
-    if (!got)
-      break;
-    freed+= got;
-  }
-  if (freed)
-    my_return_freed_memory(freed);
-  return freed;
-}
-
-
-/**
-  A statement has set @@table_cache_memory: free the bytes by which the new
-  limit is exceeded now, as far as objects can go. Other threads make room for
-  what they open meanwhile, so this ends even if the limit is very low. A thread
-  that is killed leaves the rest to them, too. Statements have used most of the
-  definitions again, so this may skip all of them once.
-*/
-
-void tc_keep_memory_limit()
-{
-  static const size_t STEP= 1024 * 1024;
-  THD *thd= current_thd;
-  size_t left= tc_memory.excess();
-  while (left && !thd->killed)
-  {
-    const size_t freed= tc_make_room(thd, MY_MIN(left, STEP), true,
-                                     Table_cache_memory::STEPS +
-                                     2 * (uint) tdc_records());
-    if (!freed)
-      break;
-    left-= MY_MIN(left, freed);
-  }
-  my_return_memory();
-}
-
-
-/* ------------------------------------------------------ status variables */
-
-static int show_bytes(SHOW_VAR *var, void *buff, size_t bytes)
-{
-  var->type= SHOW_LONGLONG;
-  var->value= buff;
-  *static_cast<ulonglong*>(buff)= bytes;
-  return 0;
-}
-
-
-int show_tc_memory_used(THD *, SHOW_VAR *var, void *buff, system_status_var *,
-                        enum enum_var_type)
-{
-  return show_bytes(var, buff, tc_memory.sum());
-}
-
-
-int show_tc_memory_tables(THD *, SHOW_VAR *var, void *buff,
-                          system_status_var *, enum enum_var_type)
-{
-  return show_bytes(var, buff, tc_memory.tables);
-}
-
-
-int show_tc_memory_definitions(THD *, SHOW_VAR *var, void *buff,
-                               system_status_var *, enum enum_var_type)
-{
-  return show_bytes(var, buff, tc_memory.definitions);
-}
-
-
-int show_tc_memory_innodb(THD *, SHOW_VAR *var, void *buff,
-                          system_status_var *, enum enum_var_type)
-{
-  return show_bytes(var, buff, tc_memory.innodb);
 }

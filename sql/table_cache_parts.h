@@ -11,6 +11,8 @@
 
 #include "sql_plist.h"
 
+class THD;
+struct TABLE_SHARE;
 struct TABLE_share;
 struct TDC_element;
 
@@ -32,6 +34,33 @@ void tc_opened_ahead(TABLE *table);
 */
 extern const char tc_dump_state_started[], tc_dump_state_waiting[],
                   tc_dump_state_loading[];
+
+/* Patches that may be missing */
+#if __has_include("default_rows.h")
+#include "default_rows.h"
+#include "table_cache_record.h"
+#else
+struct Default_row;
+static inline void default_rows_init() {}
+static inline void default_rows_deinit() {}
+static inline void release_default_row(Default_row *) {}
+static inline size_t default_row_bytes() { return 0; }
+static inline bool tc_take_record(THD *, TABLE *) { return false; }
+static inline void tc_give_record(TABLE *) {}
+static inline void tc_free_records() {}
+static inline size_t tc_kept_record_bytes(const TABLE *) { return 0; }
+#endif
+#if __has_include("table_cache_memory_limit.h")
+#include "table_cache_memory_limit.h"
+#else
+struct Table_cache_memory_limit
+{
+  static size_t bytes() { return 0; }
+  static bool allows_tables() { return true; }
+};
+static inline void tc_make_room_for(THD *, size_t, bool) {}
+static inline size_t tdc_bytes_to_free() { return 0; }
+#endif
 
 /* table_cache_memory.cc */
 void tdc_weigh_share(TDC_element *element, TABLE_SHARE *share, bool new_share);

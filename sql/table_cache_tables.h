@@ -155,7 +155,8 @@ struct Table_cache_limit
     static_assert(sizeof(std::atomic<ulong>) == sizeof(tc_size), "");
     const ulong size= reinterpret_cast<const std::atomic<ulong>*>(&tc_size)->
                         load(std::memory_order_relaxed);
-    return unlikely(count > size) ? count - size : !tc_memory.allows_tables();
+    return unlikely(count > size) ? count - size :
+           !Table_cache_memory_limit::allows_tables();
   }
 };
 
@@ -165,10 +166,7 @@ typedef Table_cache_core<Cached_table> Table_cache;
 extern Table_cache tc;
 
 /* table_cache.cc */
-size_t tc_evict_bytes(THD *thd, size_t bytes, bool whatever_part);
-/* table_cache_record.cc */
-void tc_free_records();
-size_t tc_kept_record_bytes(const TABLE *table);
+size_t tc_close_evicted(THD *thd, TABLE *table);
 /* table_cache_memory.cc */
 void tc_weigh_new(THD *thd, TABLE *table);
 size_t tc_weigh_again(TABLE *table);

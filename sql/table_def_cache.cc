@@ -58,7 +58,6 @@
 #include "table_cache_tables.h"
 #include "my_return_memory.h"
 #include "unireg.h"
-#include "default_rows.h"
 
 
 /** @@table_definition_cache: how many shares may be cached. */
@@ -453,11 +452,8 @@ void tdc_purge(bool all)
     if (!tdc_purge_one(&steps))
       break;
   }
-  if (unlikely(tc_memory.excess()) &&
-      tc_memory.definitions.load(std::memory_order_relaxed) >
-      tc_memory.limit() / Table_cache_memory::PART)
-    tdc_evict_bytes(MY_MIN(tc_memory.excess(), 65536),
-                    Table_cache_memory::STEPS);
+  if (const size_t bytes= tdc_bytes_to_free())
+    tdc_evict_bytes(bytes, 64);
   DBUG_VOID_RETURN;
 }
 

@@ -23,8 +23,9 @@ import topics
 CODE = (".h", ".c", ".cc", ".ic", ".cpp", ".txt", ".cmake", ".yy")
 HEADERS = (".h", ".ic")
 WORD = re.compile(r"[A-Za-z_]\w{3,}")
-# Code behind #ifdef of such a macro of another topic needs nothing
-OPTIONAL = re.compile(r"(?s)#\s*ifdef TDC_KNOWS_SCANS\b.*?#\s*(?:else|endif)")
+# Code for which the preprocessor first asks whether another topic is there needs nothing
+OPTIONAL = re.compile(r"(?s)#\s*if(?:def TDC_KNOWS_SCANS\b| __has_include\()"
+                      r".*?#\s*(?:else|endif)")
 # Two topics use such a name for things of their own
 COINCIDENCES = {"MAX_PAUSE", "REPLACED_CODE", "block_of", "make_room", "make_way",
                 "must_end", "slot_of"}

@@ -130,7 +130,7 @@ uint Load::reserve(uint tables)
   */
   const ulong others= reserved.fetch_add(tables);
   const ulong used= others + tc_records();
-  const size_t limit= tc_memory.limit();
+  const size_t limit= Table_cache_memory_limit::bytes();
   const ulong room= used < tc_size && tdc_records() + wanted <= tdc_size &&
                     (!limit || tc_memory.sum() < limit - limit / MEMORY_PART) ?
                     MY_MIN(tc_size - used, tables) : 0;

@@ -3,7 +3,7 @@
 /**************************************************//**
 @file dict/dict0limit.cc
 The bytes of table definitions and handlers, and eviction of definitions for
-table_cache_memory (sql/table_cache_memory.h).
+table_cache_memory (sql/table_cache_memory_limit.h).
 
 The bytes of a dict_table_t in the cache are those of the heaps of the table, of its
 indexes and of its foreign keys, plus the bytes that malloc() adds to each block.
@@ -32,7 +32,7 @@ place.
 #include "row0size.h"
 #include "row0upd.h"
 #include "ha_innodb.h"
-#include "table_cache_memory.h"
+#include "table_cache_memory_limit.h"
 #include <chrono>
 #include <thread>
 
@@ -160,7 +160,7 @@ size_t dict_memory_evict(size_t bytes) noexcept
 void dict_memory_init() noexcept
 {
   tc_memory.innodb_handler= handler_bytes;
-  tc_memory.innodb_evict= dict_memory_evict;
+  tc_innodb_evict= dict_memory_evict;
 }
 
 void dict_memory_note(dict_table_t *table) noexcept

@@ -3,7 +3,7 @@
 /**************************************************//**
 @file include/dict0limit.h
 InnoDB's part in table_cache_memory: the bytes of table definitions and handlers.
-See sql/table_cache_memory.h for the limit, and dict0limit.cc.
+See sql/table_cache_memory_limit.h for the limit, and dict0limit.cc.
 *******************************************************/
 
 #ifndef dict0limit_h
