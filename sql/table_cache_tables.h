@@ -36,7 +36,7 @@ typedef Table_cache_share<TABLE, TABLE_share> TABLE_cache_share;
 /** A share's free TABLEs: at the beginning of a line of 64 bytes. */
 static inline TABLE_cache_share *free_lists(TDC_element *element)
 {
-  static_assert(sizeof(TABLE_cache_share) + 64 - alignof(TABLE_cache_share) <=
+  static_assert(sizeof(TABLE_cache_share) + 64 - alignof(TDC_element) <=
                 sizeof(element->free_lists), "");
   return reinterpret_cast<TABLE_cache_share*>
     (MY_ALIGN(reinterpret_cast<size_t>(element->free_lists), 64));
