@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # The common part of the commands in BUILD/; to be sourced.  Takes --base SERIES,
-# --source PATH and, if the command has set selects to the options that choose
-# topics (of --part --topic --without), these and --what-fits out of its arguments,
-# and sets:
+# --source PATH, --arch ARCH if the command has set takes_arch and, if it has set
+# selects to the options that choose topics (of --part --topic --without), these
+# and --what-fits out of its arguments, and sets:
 #   top     the repository
 #   base    MariaDB release series: from --base, or from the environment's
 #           MARIADB_BASE, or of the source, or of the Debian release that runs
 #           here, or 10.11
+#   arch    Debian's name of a foreign architecture to build for, or nothing
 #   trees   directory of sources and build trees
 #   whole_trees   the same without a choice of topics: these have the stock source
 #           and its builds
@@ -69,7 +70,7 @@ series_of_source()
 }
 
 base=${MARIADB_BASE:-} arguments=() selection=(${selects:+${SELECTION:-}})
-what_fits='' help=''
+what_fits='' help='' arch=''
 while [ $# -gt 0 ]; do
   case " ${selects:-} " in
     *" $1 "*) need_value "$1" $#; selection+=("$1" "$2"); shift 2; continue ;;
@@ -79,6 +80,12 @@ while [ $# -gt 0 ]; do
             [ -n "$base" ] || wrong "--base needs a value" ;;
     --source) need_value "$1" $#; MARIADB_SOURCE=$2; shift
               [ -n "$MARIADB_SOURCE" ] || wrong "--source needs a value" ;;
+    --arch) if [ -n "${takes_arch:-}" ]; then
+              need_value "$1" $#; arch=$2; shift
+              [ -f "$top/cmake/toolchain-$arch.cmake" ] ||
+                wrong "--arch: unknown architecture '$arch' ($(cd "$top/cmake" &&
+                       echo toolchain-*.cmake | sed 's/toolchain-//g; s/\.cmake//g'))"
+            else arguments+=("$1"); fi ;;
     --what-fits) if [ -n "${selects:-}" ]; then what_fits=yes
                  else arguments+=("$1"); fi ;;
     --help|-h) help=yes; arguments+=("$1") ;;
@@ -102,8 +109,10 @@ fi
 [ -f "$top/cmake/base-$base.cmake" ] ||
   wrong "unknown series '$base' ($(cd "$top/cmake" && echo base-*.*.cmake |
          sed 's/base-//g; s/\.cmake//g'))"
-# A build of another source does not replace the build of Debian's
-trees=$top/out${MARIADB_SOURCE:+/source}/$base
+[ "$arch" != "$(dpkg --print-architecture 2> /dev/null)" ] || arch=''
+# A build of another source, or for another architecture, does not replace the build
+# of Debian's for this machine
+trees=$top/out${arch:+/$arch}${MARIADB_SOURCE:+/source}/$base
 whole_trees=$trees
 
 # select_topics OPTION...: choose topics by --part, --topic and --without; say what
@@ -123,7 +132,8 @@ select_topics()
 check_type()
 {
   case $1 in
-    release|debug|asan|tsan|ubsan) ;;
+    release|debug) ;;
+    asan|tsan|ubsan) [ -z "$arch" ] || wrong "--arch goes with release and debug" ;;
     *) wrong "unknown build type '$1' (release, debug, asan, tsan, ubsan)" ;;
   esac
 }
@@ -269,6 +279,30 @@ survey_patches()
          "${selects:+With --what-fits the command goes on without them}"
 }
 
+# set_up_arch: for a foreign architecture, fetch its libraries, and let the kernel
+# run its programs by qemu
+set_up_arch()
+{
+  local formats=/proc/sys/fs/binfmt_misc qemu
+  [ -n "$arch" ] || return 0
+  qemu=/usr/lib/binfmt.d/qemu-$(sed -n 's/^set(CMAKE_SYSTEM_PROCESSOR \(.*\))/\1/p' \
+    "$top/cmake/toolchain-$arch.cmake").conf
+  export QEMU_LD_PREFIX=$top/out/$arch/root
+  install_dependencies "$arch"
+  run_job python3 -B "$top/BUILD/lib/sysroot.py" "$arch" "$QEMU_LD_PREFIX" \
+          "$top/BUILD/lib/build.packages" ||
+    fail "Debian's libraries for $arch could not be fetched; see above"
+  runs_arch || [ "$(id -u)" -ne 0 ] || {
+    say "registering qemu, for programs of $arch, in $formats"
+    [ -e $formats/register ] || mount -t binfmt_misc none $formats || true
+    cat "$qemu" > $formats/register || true
+  }
+  runs_arch ||
+    fail "programs of $arch do not run here: as root, cat $qemu > $formats/register"
+}
+
+runs_arch() { "$QEMU_LD_PREFIX"/lib/ld-linux-*.so.1 --version > /dev/null 2>&1; }
+
 # make_targets_with_plugins TARGET...: like make_targets, but the patched release
 # build has ARCHIVE, BLACKHOLE and FEDERATEDX as plugins.  If MariaDB's CMake files
 # run again of themselves, because one has changed, they build these into the server.
@@ -301,9 +335,11 @@ make_targets()
   done
   set -- "${targets[@]}"
   lock_trees
+  set_up_arch
   choose_ccache_directory
   cmake -S "$top" -B "$trees/cmake" -G Ninja -D "BASE=$base" \
         -D "TREES=$trees" -D "EXTRA_ENGINES=${EXTRA_ENGINES:-OFF}" \
+        -D "ARCH=$arch" -D "ARCH_ROOT=${QEMU_LD_PREFIX:-}" \
         > "$trees/cmake.log" 2>&1 ||
     { tail -n 20 "$trees/cmake.log" >&2; fail "CMake failed; see above"; }
   case " $*" in

@@ -217,6 +217,7 @@ class Runner:
         self.seconds = arguments.seconds
         self.older = arguments.older
         self.tables = arguments.tables
+        self.arch = arguments.arch
         self.minutes = arguments.minutes
         self.without_series = arguments.without_series
         self.topics = arguments.topic
@@ -242,7 +243,8 @@ class Runner:
 
     def unit(self, build_type):
         results = Results(f"unit ({build_type})")
-        if self.variant == "patched":
+        # Neither depends on the processor
+        if self.variant == "patched" and not self.arch:
             self.check_rules(results)
             self.check_tools(results)
         self.unit_programs(build_type, results)
@@ -569,6 +571,8 @@ class Runner:
                 command += f" --from {self.older}"
             if not name and self.tables:
                 command += f" --tables {self.tables}"
+            if self.arch:
+                command += f" --arch {self.arch}"
             before = counts.get(command, (0, 0, 0))
             counts[command] = tuple(map(sum, zip(before, self.counts(results))))
         for command, found in counts.items():
@@ -663,6 +667,7 @@ def main():
     parser.add_argument("--seconds", type=int)
     parser.add_argument("--tables", type=int)
     parser.add_argument("--minutes", type=int)
+    parser.add_argument("--arch", help="a foreign one; qemu runs its programs")
     parser.add_argument("--from", dest="older", metavar="SERIES")
     parser.add_argument("--without-series", metavar="SERIES", default=[],
                         action="append",

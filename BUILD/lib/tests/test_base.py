@@ -4,6 +4,7 @@
 import argparse
 import fnmatch
 import pathlib
+import platform
 import re
 import subprocess
 import sys
@@ -19,10 +20,10 @@ import package  # noqa: E402
 BASES = sorted(TOP.glob("cmake/base-*.cmake"))
 
 
-def shell(script, *arguments):
+def shell(script, *arguments, before=""):
     """Run a script that has sourced common.sh; return (status, output)."""
     done = subprocess.run(
-        ["bash", "-c", f". '{TOP}/BUILD/common.sh'; {script}", "BUILD/x",
+        ["bash", "-c", f"{before} . '{TOP}/BUILD/common.sh'; {script}", "BUILD/x",
          *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         text=True, check=False, env={"PATH": "/usr/bin:/bin"})
     return done.returncode, done.stdout
@@ -69,6 +70,33 @@ class BaseTest(unittest.TestCase):
             status, output = shell("echo reached", "--source", given)
             self.assertEqual(status, 2, output)
             self.assertNotIn("reached", output)
+
+    def test_architecture_has_trees_of_its_own(self):
+        script = 'echo "$arch $trees $whole_trees"; printf "<%s>" "$@"'
+        status, output = shell(script, "--arch", "arm64", "--base", "11.8", "a",
+                               before="dpkg() { echo amd64; }; takes_arch=yes;")
+        self.assertEqual(status, 0)
+        trees = f"{TOP}/out/arm64/11.8"
+        self.assertEqual(output, f"arm64 {trees} {trees}\n<a>")
+
+    def test_architecture_of_this_machine_is_not_foreign(self):
+        _, output = shell('echo "<$arch> $trees"', "--arch", "arm64", "--base", "11.8",
+                          before="dpkg() { echo arm64; }; takes_arch=yes;")
+        self.assertEqual(output, f"<> {TOP}/out/11.8\n")
+
+    @unittest.skipIf(platform.machine() == "aarch64", "arm64 is not foreign here")
+    def test_architecture_that_does_not_go_is_wrong_usage(self):
+        for command, *arguments in (("run", "sparc"), ("run",), ("test", ""),
+                                    ("run", "arm64", "--type", "tsan"),
+                                    ("test", "arm64", "stress"),
+                                    ("package", "arm64")):
+            with self.subTest(command=command, arguments=arguments):
+                done = subprocess.run(
+                    [TOP / "BUILD" / command, "--arch", *arguments],
+                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                    check=False)
+                self.assertEqual(done.returncode, 2, done.stdout)
+                self.assertIn("arch", done.stdout)
 
     def test_default_is_the_series_of_the_debian_release(self):
         with tempfile.TemporaryDirectory() as work:
