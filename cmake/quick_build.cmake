@@ -28,11 +28,12 @@ function(precompile target)
 
   set(headers "")
   foreach(header ${ARGN})
-    find_file(found ${header} PATHS ${directories} NO_DEFAULT_PATH NO_CACHE)
-    if(found)
-      list(APPEND headers ${header})
-    endif()
-    unset(found)
+    foreach(directory ${directories})
+      if(EXISTS ${directory}/${header})
+        list(APPEND headers ${header})
+        break()
+      endif()
+    endforeach()
   endforeach()
 
   # Generated files do not exist yet.  If a file has flags of its own, the
@@ -42,8 +43,7 @@ function(precompile target)
   set(readable "")
   set(left_out "")
   foreach(source ${sources})
-    cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${source_dir}
-               OUTPUT_VARIABLE path)
+    get_filename_component(path ${source} ABSOLUTE BASE_DIR ${source_dir})
     set(flags "")
     foreach(property COMPILE_FLAGS COMPILE_OPTIONS COMPILE_DEFINITIONS)
       get_property(value SOURCE ${path} TARGET_DIRECTORY ${target}
@@ -115,7 +115,7 @@ function(add_server_target)
     get_target_property(type ${target} TYPE)
     get_target_property(source_dir ${target} SOURCE_DIR)
     get_target_property(not_in_all ${target} EXCLUDE_FROM_ALL)
-    cmake_path(GET source_dir FILENAME directory)
+    get_filename_component(directory ${source_dir} NAME)
     # Plugins, and the generated SQL and scripts of mariadb-install-db
     if((NOT not_in_all) AND
        ((type STREQUAL MODULE_LIBRARY) OR (target IN_LIST programs) OR
@@ -135,12 +135,24 @@ function(quick_build)
   add_server_target()
 endfunction()
 
-if(PROJECT_IS_TOP_LEVEL)
+# CMake before 3.19 cannot defer a call.  At the end of the topmost file it
+# empties CMAKE_CURRENT_LIST_DIR
+function(quick_build_at_end variable access value)
+  if(access STREQUAL "MODIFIED_ACCESS" AND value STREQUAL "")
+    quick_build()
+  endif()
+endfunction()
+
+if(CMAKE_SOURCE_DIR STREQUAL PROJECT_SOURCE_DIR)
   # Functions and lines, which stacks in gdb and perf consist of, but no types
   # and local variables: a sixth of the compiler's time
   add_compile_options($<$<CONFIG:RelWithDebInfo>:-g1>)
   # No macros, which MariaDB's -ggdb3 adds to each object
   add_compile_options($<$<CONFIG:Debug>:-g2>)
   # All targets are known at the end of the topmost directory
-  cmake_language(DEFER DIRECTORY ${CMAKE_SOURCE_DIR} CALL quick_build)
+  if(CMAKE_VERSION VERSION_LESS 3.19)
+    variable_watch(CMAKE_CURRENT_LIST_DIR quick_build_at_end)
+  else()
+    cmake_language(DEFER DIRECTORY ${CMAKE_SOURCE_DIR} CALL quick_build)
+  endif()
 endif()
