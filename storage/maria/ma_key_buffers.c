@@ -73,7 +73,7 @@ static void clear_pages(MARIA_HA *info)
 static my_bool take_key_buffers(MARIA_HA *info)
 {
   MARIA_SHARE *share= info->s;
-  if (open_index_no_memory("ma_lock_no_buffers"))
+  if (DBUG_IF("ma_lock_no_buffers") && (my_errno= HA_ERR_OUT_OF_MEM))
     return TRUE;
   info->buff= share->malloc_flag ?
     (uchar*) my_malloc(PSI_INSTRUMENT_ME, buffers_size(share),
@@ -168,7 +168,7 @@ my_bool _ma_bitmap_allocate(MARIA_FILE_BITMAP *bitmap, uint size)
 {
   myf flag= MYF(MY_WME | bitmap->share->malloc_flag);
   void *pinned_page;
-  if (open_index_no_memory("ma_bitmap_no_memory") ||
+  if ((DBUG_IF("ma_bitmap_no_memory") && (my_errno= HA_ERR_OUT_OF_MEM)) ||
       !my_multi_malloc(PSI_INSTRUMENT_ME, flag, &bitmap->map, size,
                        &pinned_page, sizeof(MARIA_PINNED_PAGE), NullS))
     return TRUE;

@@ -69,7 +69,7 @@ my_bool mi_take_key_buffers(MI_INFO *info, int lock_type)
 {
   if (!info->buff)
   {
-    if (open_index_no_memory("mi_lock_no_buffers") ||
+    if ((DBUG_IF("mi_lock_no_buffers") && (my_errno= HA_ERR_OUT_OF_MEM)) ||
         !(info->buff= my_take_buffer(&spare, mi_key_memory_MI_INFO,
                                      mi_key_buffers_size(info->s),
                                      MYF(MY_WME))))
