@@ -254,10 +254,10 @@ def make_tarball(build, output, version, top):
     name = f"mariadb-table-cache-{version}-linux-{os.uname().machine}"
     say(f"making {name}.tar.gz")
     output.mkdir(parents=True, exist_ok=True)
-    target, libraries, needs = tarball.make(build, name, output,
+    target, libraries, glibc = tarball.make(build, name, output,
                                             top / "docs" / "DEPLOY.md")
-    say(f"it holds {len(libraries)} libraries of this system, and needs "
-        f"{needs} or newer")
+    say(f"it holds {len(libraries)} libraries of this system, and needs glibc "
+        f"{glibc} or newer")
     return target
 
 

@@ -9,8 +9,8 @@ above.
 
 The libraries that the programs need are in lib, and the programs look there
 first ($ORIGIN in their RUNPATH, written by patchelf).  Of the system they need
-the C and C++ libraries, of the versions that of_the_system() tells, and for two
-plugins what HOST_LIBRARIES names.
+the C library, of the version that host_glibc() tells, and for two plugins what
+HOST_LIBRARIES names.
 """
 
 import os
@@ -28,11 +28,9 @@ COMPONENTS = ("Server", "Server_Scripts", "ManPagesServer", "Client",
               "provider-lz4", "provider-lzma", "provider-lzo",
               "provider-snappy")
 # glibc has to be that of the kernel's loader; PAM and Kerberos load modules of
-# the system, which fit the system's own libraries alone.  The C++ library serves
-# all that were built with an older one; plugins of the system's packages may need
-# a newer one than the tarball would bring
+# the system, which fit the system's own libraries alone
 HOST_LIBRARIES = re.compile(
-    r"(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util|nsl|anl|stdc\+\+|gcc_s)"
+    r"(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util|nsl|anl)"
     r"|libpam|libaudit|libcap-ng"
     r"|lib(gssapi_krb5|krb5|k5crypto|krb5support|com_err|keyutils))\.so\..*")
 # With ARCHIVE, BLACKHOLE or FEDERATEDX built in, mariadb-upgrade would remove
@@ -156,20 +154,20 @@ def owner(path):
     return done.stdout
 
 
-def of_the_system(tree):
-    """The oldest versions of the C and C++ libraries that have all that the
-    tarball's files ask for, as in 'glibc 2.30 and GLIBCXX_3.4.26'."""
-    asked = "".join(run("objdump", "-p", path)
-                    for path in tree.rglob("*") if is_elf(path))
-    newest = [max(re.findall(rf"\b{name}_([\d.]+)", asked), default="0",
-                  key=lambda version: [int(part) for part in version.split(".")])
-              for name in ("GLIBC", "GLIBCXX")]
-    return f"glibc {newest[0]} and GLIBCXX_{newest[1]}"
+def host_glibc(tree):
+    """The oldest glibc that has all that the tarball's files ask for."""
+    versions = [(0,)]
+    for path in tree.rglob("*"):
+        if is_elf(path):
+            versions += [tuple(map(int, version.split(".")))
+                         for version in re.findall(
+                             r"GLIBC_([\d.]+)", run("objdump", "-p", path))]
+    return ".".join(map(str, max(versions)))
 
 
 def make(build, name, output, deploy):
     """Make output/NAME.tar.gz of a build tree; 'deploy' is put in as it is.
-    Returns its path, the bundled libraries and what it needs of the system."""
+    Returns its path, the bundled libraries and the glibc that it needs."""
     work = output / f".{name}"
     target = output / f"{name}.tar.gz"
     new = target.with_suffix(".new")
@@ -188,11 +186,11 @@ def make(build, name, output, deploy):
         for needed in (*NEEDED, *own):
             if not (tree / needed).exists():
                 raise TarballError(f"the tarball would have no {needed}")
-        needs = of_the_system(tree)
+        glibc = host_glibc(tree)
         run("tar", "-C", work, "--create", "--gzip", "--file", new, "--owner=0",
             "--group=0", "--sort=name", name)
         new.rename(target)
     finally:
         shutil.rmtree(work, ignore_errors=True)
         new.unlink(missing_ok=True)
-    return target, libraries, needs
+    return target, libraries, glibc
