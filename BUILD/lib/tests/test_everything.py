@@ -201,7 +201,7 @@ class RunsTest(unittest.TestCase):
         (self.directory / "README.md").write_text(
             "<!-- pages.py: tested -->\n<!-- end -->\n")
         runner = types.SimpleNamespace(
-            top=self.directory, trees=self.directory, older=None, tables=None,
+            top=self.directory, trees=self.directory, older=None, tables=None, arch=None,
             excuse=lambda name: None)
         runner.counts = lambda results: run_tests.Runner.counts(runner, results)
         results = []
