@@ -14,8 +14,8 @@
      (table_cache_core.h) stops counting the TABLE.
   2. definitions: each TABLE_SHARE with its mem_root, its engine-independent
      statistics, and its TDC_element.
-  3. innodb: each dict_table_t with its indexes (dict0limit.cc), if there is a limit in bytes
-     (table_cache_memory_limit.h).
+  3. innodb: each dict_table_t with its indexes (dict0limit.cc), if the server
+     has table_cache_memory (table_cache_memory_limit.h).
 
   Each object notes how many bytes it has added to its sum, and subtracts as
   many when it goes. So a sum is always the sum of the notes, and 0 when nothing

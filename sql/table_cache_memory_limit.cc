@@ -102,7 +102,7 @@ void tc_make_room_for(THD *thd, size_t bytes, bool may_lock_engine)
 {
   if (unlikely(Table_cache_memory_limit::excess()))
     make_room(thd, Table_cache_memory_limit::BUDGET * bytes, may_lock_engine,
-              Table_cache_memory_limit::STEPS);
+              TDC_EVICT_STEPS);
 }
 
 
@@ -137,8 +137,7 @@ void tc_keep_memory_limit()
   while (left && !thd->killed)
   {
     const size_t freed= make_room(thd, MY_MIN(left, STEP), true,
-                                  Table_cache_memory_limit::STEPS +
-                                  2 * (uint) tdc_records());
+                                  TDC_EVICT_STEPS + 2 * (uint) tdc_records());
     if (!freed)
       break;
     left-= MY_MIN(left, freed);

@@ -37,8 +37,6 @@ struct Table_cache_memory_limit
   static constexpr uint PART= 4;
   /** A thread frees at most so many times the bytes that it has added. */
   static constexpr uint BUDGET= 4;
-  /** By default, a call of tdc_evict_bytes() skips at most so many shares. */
-  static constexpr uint STEPS= 64;
 
   /** @@table_cache_memory, which a client may set at any moment. 0: no limit */
   static size_t bytes()

@@ -66,6 +66,8 @@ static inline size_t tdc_bytes_to_free() { return 0; }
 void tdc_weigh_share(TDC_element *element, TABLE_SHARE *share, bool new_share);
 size_t tdc_forget_weight(TDC_element *element);
 /* table_def_cache.cc */
+/** A thread that opens a table skips at most so many shares. */
+static constexpr uint TDC_EVICT_STEPS= 64;
 size_t tdc_evict_bytes(size_t bytes, uint steps);
 
 #endif /* TABLE_CACHE_PARTS_INCLUDED */

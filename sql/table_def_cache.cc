@@ -453,7 +453,7 @@ void tdc_purge(bool all)
       break;
   }
   if (const size_t bytes= tdc_bytes_to_free())
-    tdc_evict_bytes(bytes, 64);
+    tdc_evict_bytes(bytes, TDC_EVICT_STEPS);
   DBUG_VOID_RETURN;
 }
 
