@@ -14,7 +14,8 @@
 /**
   Note that a table, or its triggers, were dropped, if recovery needs to know.
 
-  @param error    whether that failed
+  @param error    0, or an error code; -1 if DROP SEQUENCE found a table that is not a
+                  sequence: it has written no entry, so the last one is of another table
   @param dropped  whether the table was dropped
 */
 
@@ -22,7 +23,7 @@ static inline void ddl_log_update_drop_phase(THD *thd, DDL_LOG_STATE *state,
                                              uchar phase, int error,
                                              bool dropped)
 {
-  if (error && !dropped && !non_existing_table_error(error))
+  if (error > 0 && !dropped && !non_existing_table_error(error))
   {
     /* The table stays, with its triggers, and the binary log will not have it */
     ddl_log_update_phase(state, DDL_LOG_FINAL_PHASE);
