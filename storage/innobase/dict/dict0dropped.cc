@@ -138,6 +138,21 @@ void dict_dropped_t::make_way(const span<const char> name) noexcept
   names.erase(it);
 }
 
+void dict_dropped_t::before_purge(const span<const char> name) noexcept
+{
+  const std::string table_name(name.data(), name.size());
+  dropped table{0, 0};
+  dict_sys.freeze(SRW_LOCK_CALL);
+  const auto it= names.find(table_name);
+  if (it != names.end())
+    table= it->second;
+  dict_sys.unfreeze();
+  /* Not under the latch: the thread waits for the log. If a statement is deleting the file
+  to make way, this waits for it. */
+  if (table.space_id)
+    delete_file(table_name, table);
+}
+
 void dict_dropped_t::make_way_in(const span<const char> database) noexcept
 {
   ut_ad(dict_sys.locked());

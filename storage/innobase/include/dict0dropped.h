@@ -23,11 +23,16 @@ name. So the start first notes all delete-marked rows (note()), then forgets tho
 another row has the tablespace (forget_space()), and opens the files of the rest
 (open_files()).
 
+Purge removes the row of SYS_TABLES before it comes to that of SYS_INDEXES, with which it
+deletes the file. If the server is killed in between, the next start no longer finds the
+file. So purge deletes the file before it removes the row of SYS_TABLES: before_purge().
+
 Only the start adds names here. While the server runs, the metadata lock of a DROP
 keeps other statements from using the name until the file is deleted.
 
-dict_sys.latch, held exclusively, protects the list. A thread may delete a file while it
-holds the latch: this happens at most once for each file that a crash has left. */
+dict_sys.latch protects the list; a thread that changes it holds the latch exclusively. A
+thread may delete a file while it holds the latch: this happens at most once for each file
+that a crash has left. */
 
 #ifndef dict0dropped_h
 #define dict0dropped_h
@@ -65,6 +70,11 @@ public:
   @param name  of a table that the caller creates, or the new name of a table; nobody
                else can use the name */
   static void make_way(const st_::span<const char> name) noexcept;
+
+  /** Delete the file that a DROP has left under a name. Purge calls this before it removes
+  a row of SYS_TABLES; the caller holds no latch.
+  @param name  of the table in that row */
+  static void before_purge(const st_::span<const char> name) noexcept;
 
   /** Delete the files that DROPs have left in a database: its directory must be empty.
   @param database  name of a database that the caller drops, and '/' */
