@@ -160,14 +160,18 @@ void Ddl_log_drops::recover_flags(THD *thd, const DDL_LOG_ENTRY *entry)
 
 bool Ddl_log_drops::must_stay(THD *thd, const DDL_LOG_ENTRY *entry)
 {
-  /* Let is_referenced() look whether the statement has dropped the table in InnoDB */
-  if (thd->variables.option_bits & OPTION_NO_FOREIGN_KEY_CHECKS ||
-      !is_referenced || !is_referenced(entry->tmp_name.str, true))
+  if (thd->variables.option_bits & OPTION_NO_FOREIGN_KEY_CHECKS || !is_referenced)
     return false;
-  /* If the .frm file is gone, the statement came to the table and dropped it */
+  /*
+    If the .frm file is gone, the statement came to the table and dropped it. InnoDB must
+    not load the keys then: it would refuse to drop the table.
+  */
   char frm[FN_REFLEN + 1];
   strxnmov(frm, sizeof(frm) - 1, entry->tmp_name.str, reg_ext, NullS);
-  return !access(frm, F_OK);
+  if (access(frm, F_OK))
+    return false;
+  /* Let is_referenced() look whether the statement has dropped the table in InnoDB */
+  return is_referenced(entry->tmp_name.str, true);
 }
 
 

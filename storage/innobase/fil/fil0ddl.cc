@@ -62,6 +62,7 @@ in the log with the commit.  There are three cases:
 
    a. A FOREIGN KEY refers to the table.  Or another thread has removed such a key, but
       its commit is not durable: recovery would find the key, and not drop the table.
+      SYS_FOREIGN says whether there are keys; InnoDB may not have loaded them.
    b. The table is a partition, or (11.8) has the graph of a VECTOR INDEX.  To find it,
       recovery would need the .frm file of the table that it belongs to.
    c. CREATE OR REPLACE TABLE notes in the DDL log that the table is gone.
