@@ -70,7 +70,10 @@ in the log with the commit.  There are three cases:
       innodb_flush_log_at_trx_commit=0 or 2, an earlier commit of changes to one of the
       statement's tables may not be durable.  Recovery would roll these changes back, and
       it could not lock the table until then.  All such commits come before the first
-      commit of the statement, because the statement has locked its tables.
+      commit of the statement, because the statement has locked its tables.  Only
+      transactions that were recovered, or prepared (XA) by a connection that has ended,
+      may commit later, because they hold no metadata locks.  If there is one, all
+      commits of the statement wait.
    e. Another engine (Mroonga's wrapper) has its data in the table, and the DDL log names
       that engine.  Without the .frm file, it does not know that InnoDB has a table.
 
@@ -136,6 +139,7 @@ fil_system.mutex and log_sys.latch, not both at once.
 #include "mtr0mtr.h"
 #include "os0file.h"
 #include "fsp0file.h"
+#include "trx0sys.h"
 #include "trx0trx.h"
 #include "debug_sync.h"
 #if MYSQL_VERSION_ID < 110800
@@ -242,6 +246,15 @@ size_t fil_deletion_t::size() const noexcept
   return tables.size();
 }
 
+/** @return whether there is a transaction that may hold locks on tables, but no metadata
+locks: one that was recovered, or prepared (XA) by a connection that has ended */
+static bool has_recovered_trx() noexcept
+{
+  bool found= false;
+  trx_sys.trx_list.for_each([&found](const trx_t &trx) { found|= trx.is_recovered; });
+  return found;
+}
+
 void fil_deletion_t::run_with_statement(lsn_t lsn, bool wait) noexcept
 {
   ut_ad(current == this);
@@ -252,13 +265,18 @@ void fil_deletion_t::run_with_statement(lsn_t lsn, bool wait) noexcept
     return;
   }
   outer->take(this);
-  if (!outer->commit_lsn)
-    wait= true;
+  const bool first= !outer->commit_lsn;
   if (lsn > outer->commit_lsn)
     outer->commit_lsn= lsn;
   if (outer->size() >= MAX_PENDING)
     outer->run();
-  if (wait)
+  if (first)
+  {
+    outer->waits= has_recovered_trx();
+    /* Those that have ended before the call above have committed before this LSN */
+    log_buffer_flush_to_disk();
+  }
+  else if (wait || outer->waits)
     log_write_up_to(lsn, true);
 }
 

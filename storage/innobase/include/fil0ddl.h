@@ -44,6 +44,8 @@ class fil_deletion_t
   lsn_t commit_lsn= 0;
   /** whether commits of the owner need not wait; only the owner accesses this */
   bool delays= false;
+  /** whether each commit of the statement has to wait; only the owner accesses this */
+  bool waits= false;
   /** whether a table was added since the last run(). Only the owner accesses this. */
   bool added= false;
   /** Purge accesses this, too; protected by a mutex in fil0ddl.cc */
