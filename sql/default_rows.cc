@@ -80,17 +80,23 @@ static void grow()
 /**
   May this share use one copy of its default row together with others?
 
-  It has a copy of its own in three cases:
+  It has a copy of its own in four cases:
 
   1. It is not in the table definition cache.
   2. The row is shorter than LEAST_LENGTH.
   3. The .frm is older than MySQL 4.0: then the server sets null bits in the row
      after it has read the row.
+  4. The table has expressions. If a column's default is a constant expression,
+     the function DEFAULT() stores its value in the row. That value may depend on
+     variables of the session, such as @@div_precision_increment.
 */
 
-bool shares_default_row(const TABLE_SHARE *share, const uchar *frm)
+bool shares_default_row(const TABLE_SHARE *share, const uchar *frm,
+                        const uchar *forminfo)
 {
-  return share->tdc && frm[27] > 1 && uint2korr(frm + 16) >= LEAST_LENGTH;
+  const uint expressions= uint2korr(forminfo + 286);    /* Their length */
+  return share->tdc && frm[27] > 1 && !expressions &&
+         uint2korr(frm + 16) >= LEAST_LENGTH;
 }
 
 
@@ -99,15 +105,16 @@ bool shares_default_row(const TABLE_SHARE *share, const uchar *frm)
 
   @param share  a share that the caller reads into the table definition cache; no
                 other thread knows it yet
+  @param frm, forminfo  the header of the .frm, and that of its columns
   @param row    the row in the .frm, share->reclength bytes
 
   @return NULL if the share should have its own copy, or there is no memory
 */
 
 uchar *share_default_row(TABLE_SHARE *share, const uchar *frm,
-                         const uchar *row)
+                         const uchar *forminfo, const uchar *row)
 {
-  if (!shares_default_row(share, frm))
+  if (!shares_default_row(share, frm, forminfo))
     return NULL;
   const uint length= (uint) share->reclength;
   const uint32 hash= my_checksum(0, row, length);

@@ -197,7 +197,7 @@ void reserve_share_root(TABLE_SHARE *share, const uchar *frm,
   size.add(keys * sizeof(KEY) + key_parts * sizeof(KEY_PART_INFO) +
            uint2korr(key + 4));
   size.add(key_parts * sizeof(ulong));
-  if (!shares_default_row(share, frm))
+  if (!shares_default_row(share, frm, forminfo))
     size.add(ALIGN_SIZE(reclength + 1));
   size.add((fields + 1) * sizeof(Field*));
   size.add(intervals * sizeof(TYPELIB));
