@@ -360,7 +360,8 @@ static void run_daemon(THD *thd)
       begin_load(false);
 
     const ulonglong now_us= microsecond_interval_timer();
-    if (load_waits || load_runs || !dump_interval)
+    /* An uninstalled plugin leaves its interval behind */
+    if (load_waits || load_runs || !dump_interval || !(plugins & DUMP))
       last_dump= now_us;
     else if (now_us - last_dump >= dump_interval * 1000000ULL)
     {
