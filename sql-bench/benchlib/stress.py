@@ -16,8 +16,6 @@ import sys
 import threading
 import time
 
-from .program import resolved
-
 
 def parser(doc, connections, user=None):
     """The options that all have; doc: the program's text, its first
@@ -43,29 +41,6 @@ def add_client(options):
     options.add_argument("--client", default="mariadb",
                          help="MariaDB's command-line client (default "
                          "%(default)s)")
-
-
-def crash_parser(doc, rounds, seconds, tables, connections):
-    """The options of programs that kill a server again and again."""
-    options = argparse.ArgumentParser(description=doc.split("\n\n")[0])
-    options.add_argument("tree", type=resolved,
-                         help="directory with source/ and the builds, as in "
-                         "out/10.11/patched")
-    options.add_argument("--type", default="release",
-                         help="of the build (default %(default)s)")
-    options.add_argument("--rounds", type=int, default=rounds,
-                         help="how often to kill the server (default "
-                         "%(default)s)")
-    options.add_argument("--seconds", type=float, default=seconds,
-                         help="the most that a round works (default "
-                         "%(default)s)")
-    options.add_argument("--tables", type=int, default=tables,
-                         help="how many (default %(default)s)")
-    options.add_argument("--connections", type=int, default=connections,
-                         help="that work at once (default %(default)s)")
-    options.add_argument("--seed", type=int, default=int(time.time()),
-                         help="of the random choices (default: the time)")
-    return options
 
 
 class Gone(Exception):

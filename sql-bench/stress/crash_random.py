@@ -611,6 +611,10 @@ class Directory:
             self.engines = ("InnoDB",)
         # Their files are left so often that little else would be seen
         self.partitions = not self.power_loss and choose.random() < 0.15
+        # Few of InnoDB's files may be open; it loads pages of every table meanwhile; and
+        # a debug build forgets each table at each commit
+        opening = random.Random(f"{seed} opening")
+        self.loads_pool = opening.random() < 0.3
         self.place, self.layer = place, layer
         self.problems, self.known = [], collections.Counter()
         self.kills, self.triggers, self.killed = 0, 0, False
@@ -624,7 +628,10 @@ class Directory:
             "--innodb-write-io-threads=1", "--innodb-buffer-pool-dump-at-shutdown=0",
             "--innodb-buffer-pool-load-at-startup=0", "--key-buffer-size=64K",
             "--aria-pagecache-buffer-size=1M", "--table-open-cache=64",
-            "--table-definition-cache=400", "--innodb-open-files=20",
+            "--table-definition-cache=400",
+            f"--innodb-open-files={opening.choice((12, 20, 100))}",
+            "--loose-innodb-evict-tables-on-commit-debug="
+            f"{int(opening.random() < 0.3)}",
             "--max-connections=60", "--server-id=1", "--log-warnings=2",
             f"--innodb-max-dirty-pages-pct-lwm={choose.choice((0, 1))}"]
         if self.binary_log:
@@ -649,6 +656,7 @@ class Directory:
         return " ".join(word for word, has in (
             ("binary-log", self.binary_log), ("encrypted", self.encrypted),
             ("import", self.imports), ("partitions", self.partitions),
+            ("loads-pool", self.loads_pool),
             ("power-loss", self.power_loss),
             ("InnoDB", self.engines == ("InnoDB",))) if has) or "plain"
 
@@ -698,6 +706,8 @@ class Directory:
             # Unsynced writes are noted from a start to a kill
             self.server.stop()
             return self.kill_once()
+        if self.loads_pool:
+            self.load_pool()
         self.killed, self.began = False, time.monotonic()
         self.workers = [Worker(self, n, ledger, random.Random(f"{self.seed} {self.kills} {n}"))
                         for n, ledger in enumerate(self.ledgers)]
@@ -745,6 +755,17 @@ class Directory:
         if self.random.random() < 0.15:
             self.kill_recovery()
         self.start("recovery")
+
+    def load_pool(self):
+        """Let InnoDB begin to load a page of each tablespace that there may be."""
+        connection = wire.Connection(self.server.socket)
+        (last,), = connection.query(
+            "SELECT MAX(space) FROM information_schema.innodb_sys_tables")
+        (self.server.datadir / "ib_buffer_pool").write_text(
+            "".join(f"{space},3\n" for space in range(1, int(last) + 100)),
+            encoding="ascii")
+        connection.query("SET GLOBAL innodb_buffer_pool_load_now=1")
+        connection.close()
 
     def kill_recovery(self):
         """Kill a server that recovers, too."""

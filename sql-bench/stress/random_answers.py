@@ -6,7 +6,7 @@ Compare a patched server's answers to random statements with a stock server's.
 Both servers get the same databases with odd names, directories that come and go by
 hand, accounts, roles and grants. Several accounts then list databases and tables, USE
 them and read from them, while the grants change. Each answer must be the same, row by row,
-error by error. same_answers.py asks fixed queries; here the queries are random, too.
+error by error.
 
     sql-bench/stress/random_answers.py out/10.11 --statements 100000
 
@@ -49,7 +49,8 @@ DATABASES = ("shop", "Shop", "shop_1", "shop_2", "shopX1", "a_b", "aXb", "a%b", 
              "naïve", "naive", "NAÏVE", "straße", "日本", "con", "with space", "dash-ed",
              "mysqlx", "performance_schema2", "x" * 64)
 DIRECTORIES = ("old-name", "Capital", "by_hand", "By_Hand", "shop_9", "ignored", ".hidden",
-               "#sql-dir", "q" * 70, "ends ", "@0041")
+               "#sql-dir", "q" * 70, "ends ", "@0041", "link", "link_dead")
+LINKS = {"link": "outside", "link_dead": "nowhere"}     # to what is beside the data
 TABLES = ("t1", "T2", "dash-ed", "naïve", "v1", "nosuch")
 # Some accounts have the name of a role
 USERS = ("u1", "u2", "same", "Same", "")
@@ -318,12 +319,24 @@ class Side:
                 return str(error)
             return None
         directory = self.server.datadir / step.text     # toggle
-        if directory.exists():
-            shutil.rmtree(directory)
-        else:
+        if not self.remove(directory):
+            if step.text in LINKS:
+                directory.symlink_to(self.server.datadir.parent / LINKS[step.text])
+                return None
             directory.mkdir()
             shutil.copy(self.server.datadir / "copied/t1.frm", directory)
         return None
+
+    @staticmethod
+    def remove(directory):
+        """Remove a directory or a link; return whether there was one."""
+        if directory.is_symlink():
+            directory.unlink()
+        elif directory.exists():
+            shutil.rmtree(directory)
+        else:
+            return False
+        return True
 
     def reset(self):
         """Leave nothing of the round before."""
@@ -332,7 +345,7 @@ class Side:
         root = self.sessions["root"]
         root.query("FLUSH TABLES")
         for directory in DIRECTORIES:
-            shutil.rmtree(self.server.datadir / directory, ignore_errors=True)
+            self.remove(self.server.datadir / directory)
         for row in root.query("SHOW DATABASES"):
             if row[0].decode() not in SERVERS_OWN + ("copied",):
                 root.query(f"DROP DATABASE {name(row[0].decode())}")
@@ -439,6 +452,7 @@ def main():
     args = parser.parse_args()
     different = 0
     with tempfile.TemporaryDirectory(prefix="random-answers-") as directory:
+        pathlib.Path(directory, "outside").mkdir()
         for setting in [args.setting] if args.setting else SETTINGS:
             with contextlib.ExitStack() as stack:
                 sides = []
