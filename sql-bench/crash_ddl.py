@@ -4,10 +4,10 @@
 A power loss at each step of CREATE, DROP, RENAME and TRUNCATE TABLE, DROP DATABASE, and
 DELETE of all rows.
 
-A server runs with unsynced_writes.c, which kills it before one of the calls with which
-a statement writes, syncs, extends, creates, renames or deletes a file. Then the files lose each
-write and extension that was not synced, and the server recovers. So it does for call after call, or, with --points,
-for that many of them, evenly spread. After each recovery
+A server runs with disk.c, which kills it before one of the calls with which a statement
+writes, syncs, extends, creates, renames or deletes a file. Then the files lose each write
+and extension that was not synced, and the server recovers. So it does for call after
+call, or, with --points, for that many of them, evenly spread. After each recovery
 
 - the statement is done, or it is not (DROP of several tables: each table);
 - if it was answered, it is done;
@@ -38,7 +38,7 @@ sys.dont_write_bytecode = True
 from benchlib import wire                                      # noqa: E402
 from benchlib.program import list_of, one_of, resolved, run_program  # noqa: E402
 from benchlib.servers import BenchError, Server                # noqa: E402
-from benchlib.unsynced import Disk, add_server_arguments, build_layer  # noqa: E402
+from benchlib.disk import Disk, add_server_arguments, build_layer  # noqa: E402
 
 COLUMNS = "(a INT PRIMARY KEY, b INT, c TEXT, KEY (b), KEY (b, a), KEY (c(9)))"
 ROWS = "VALUES (1, 1, REPEAT('x', 3000)), (2, 2, '{table}')"
@@ -282,7 +282,8 @@ def main():
                         help="let the servers write it")
     parser.add_argument("--points", type=int, default=0,
                         help="how many steps of each statement (default: each)")
-    parser.add_argument("--dir", type=resolved, help="where the data directories are made; not in memory")
+    parser.add_argument("--dir", type=resolved,
+                        help="where the data directories are made; not in memory")
     args = parser.parse_args()
     args.options = ["--innodb-use-native-aio=0", "--innodb-flush-method=O_DIRECT",
                     "--innodb-log-file-size=10M", "--innodb-buffer-pool-size=16M",

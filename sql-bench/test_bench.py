@@ -31,9 +31,9 @@ from scenarios import (cold_open, ddl, farm, farm_rate, # noqa: E402
                        give_back, hits, instructions, memory,
                        pages, query_cache, warm_restart)
 from scenarios import wordpress as sites                # noqa: E402
-from benchlib import (callgrind, compare, heap, load,   # noqa: E402
-                      report, slow_disk, sysbench, timelimit, usage,
-                      visitors, wire, wordpress)
+from benchlib import (callgrind, compare, disk, heap, load,  # noqa: E402
+                      report, sysbench, timelimit, usage, visitors,
+                      wire, wordpress)
 from benchlib.scenario import (CONTROL, Scenario, integers,  # noqa: E402
                                need_disk)
 from benchlib.servers import BenchError, Server         # noqa: E402
@@ -1227,7 +1227,7 @@ class DdlTest(unittest.TestCase):
                    "begin = time.monotonic(); {}; "
                    "print(time.monotonic() - begin)")
         with tempfile.TemporaryDirectory() as directory:
-            slow = slow_disk.slow_disk(pathlib.Path(directory), read_ms=30,
+            slow = disk.slow_disk(pathlib.Path(directory), read_ms=30,
                                        sync_ms=50, files=(".ibd", ".MYI"))
             page, index, other = (pathlib.Path(directory, name)
                                   for name in ("t.ibd", "t.MYI", "t"))

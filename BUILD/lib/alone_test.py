@@ -32,10 +32,10 @@ import topics
 # Programs of sql-bench, of topics whose errors no mtr test can reach: they
 # hold single calls of the server, or lose what it has not synced
 PROGRAMS = {
-    "innodb-checkpoint-lsn": ("power_loss.py order",),
-    "innodb-write-during-fsync": ("power_loss.py mark",),
-    "innodb-compressed-assertion": ("removed_pages.py unzip",),
-    "innodb-removed-pages": ("removed_pages.py flush",),
+    "innodb-checkpoint-lsn": ("held_calls.py order",),
+    "innodb-write-during-fsync": ("held_calls.py mark",),
+    "innodb-compressed-assertion": ("held_calls.py unzip",),
+    "innodb-removed-pages": ("held_calls.py flush",),
 }
 # Why a topic has no test that fails without it
 UNTESTED = {

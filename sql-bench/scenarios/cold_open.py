@@ -13,7 +13,7 @@ from benchlib.program import list_of, one_of
 from benchlib.scenario import (CONTROL, RESERVED_DESCRIPTORS, Scenario,
                                descriptor_limit, positive)
 from benchlib.servers import BenchError, Server, copy_for_each
-from benchlib.slow_disk import slow_disk
+from benchlib.disk import slow_disk
 from benchlib.statistics import median, percentile, ratio_of_pairs
 from . import cold_company
 
@@ -180,7 +180,7 @@ class ColdOpen(Scenario):
         "The clients share the CPUs with the server. With few CPUs the longest hot "
         "SELECTs are those that waited for a CPU: compare them with those beside "
         "connections that read known tables. Without --cold-page-cache nothing is "
-        "read from a disk; the slow one is slow_disk.c.")
+        "read from a disk; the slow one is disk.c.")
     unit = "as named"
     weight = 8
     needs_servers = False
@@ -353,7 +353,7 @@ class ColdOpen(Scenario):
                 server.environment = slow_disk(server.datadir.parent,
                                                read_ms=read_ms)
             if options.cold_read_ms:
-                # slow_disk.c does not delay the kernel's asynchronous reads
+                # disk.c does not delay the kernel's asynchronous reads
                 server.options.append("--innodb-use-native-aio=0")
             if part == RANDOM:
                 server.start(f"--table-definition-cache={DEFINITIONS}",

@@ -15,7 +15,7 @@ from benchlib import wire
 from benchlib.load import run
 from benchlib.scenario import Scenario, need_descriptors, positive, table_bytes
 from benchlib.servers import BenchError
-from benchlib.slow_disk import slow_disk
+from benchlib.disk import slow_disk
 
 HOT = "tc_ddl_hot"              # the database of those that must not notice
 UPDATERS = 8
@@ -106,7 +106,7 @@ class Ddl(Scenario):
         f"- DROP DATABASE: {UPDATERS} connections update rows of InnoDB tables of "
         "their own by primary key, with a commit each, while a database of 1000 "
         "tables with a row each is dropped.\n"
-        f"- Slow disk: slow_disk.c makes each sync take {SYNC_DELAY} ms longer. The "
+        f"- Slow disk: disk.c makes each sync take {SYNC_DELAY} ms longer. The "
         f"database has {SLOW_TABLES} tables there, and the server was restarted "
         "before, so it does not know them.\n"
         f"- Tables created and dropped: {SITE} InnoDB tables with WordPress's kinds "

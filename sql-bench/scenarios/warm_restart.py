@@ -9,7 +9,7 @@ from benchlib.load import read_files, run, shares
 from benchlib.scenario import (CONTROL, TABLE_BYTES, Scenario, engines,
                                innodb_options, need_descriptors, positive)
 from benchlib.servers import BenchError, Server, copy_for_each, create_tables
-from benchlib.slow_disk import slow_disk
+from benchlib.disk import slow_disk
 from benchlib.statistics import percentile
 
 from .ddl import COLUMNS
@@ -50,7 +50,7 @@ class WarmRestart(Scenario):
         "fifth table. A statement takes from its arrival to its answer, and at most "
         f"{CLIENTS} run at once. 'Patched' has the plugin, which opens the tables again, "
         f"and '{NO_PLUGIN}' has not. InnoDB dumps and loads its buffer pool, as by default. "
-        "All files are in the page cache; on the slow disk, slow_disk.c makes each read "
+        "All files are in the page cache; on the slow disk, disk.c makes each read "
         f"of a table's files take {READ_DELAY} ms longer.")
     caveat = (
         "The clients are one program in C on the same CPUs. It connects after the server "

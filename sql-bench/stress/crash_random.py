@@ -47,7 +47,7 @@ sys.dont_write_bytecode = True
 from benchlib import wire                               # noqa: E402
 from benchlib.program import resolved, run_program      # noqa: E402
 from benchlib.servers import BenchError, Server         # noqa: E402
-from benchlib.unsynced import Disk, build_layer         # noqa: E402
+from benchlib.disk import Disk, build_layer         # noqa: E402
 
 # Errors of MariaDB's, in docs/ERRORS.md: a name, and what the text of a problem has
 KNOWN = (

@@ -1,13 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 
 /*
-  A disk that forgets what was not synced.
+  A disk that is slow, or that forgets what was not synced.
 
-  LD_PRELOAD this into a server. It keeps a journal of InnoDB's writes, from which
-  power_loss.py takes back, after kill -9, each write that no fsync() covers: the files are
-  then as a power loss may leave them. A sync covers the writes that had ended when
-  it began. So it does with the size to which fallocate() has extended a file.
-  Creating, renaming and deleting a file last at once.
+  LD_PRELOAD this into a server.
+
+  READ_DELAY_US, READ_DELAY_FILES
+                each read() and pread() of a file whose name ends like a word of the
+                latter takes so many microseconds longer. The page cache holds the
+                files, so without it no read waits
+  SYNC_DELAY_US each fsync() and fdatasync() takes so many microseconds longer
+
+  Only the thread that reads or syncs waits, as it would for a disk with a long queue.
+
+  With UNSYNCED_DIR, a journal of InnoDB's writes is kept, from which benchlib/disk.py
+  takes back, after kill -9, each write that no fsync() covers: the files are then as a
+  power loss may leave them. A sync covers the writes that had ended when it began. So it
+  does with the size to which fallocate() has extended a file. Creating, renaming and
+  deleting a file last at once.
 
   UNSYNCED_ROOT, if it is set, names a directory of which all files are watched, not only
   InnoDB's.
@@ -65,22 +75,41 @@ static uint64_t now;            /* protected by mutex */
 /* How many calls until the server is killed; 0 if that is not known */
 static long left;
 
-static ssize_t (*next_pwrite)(int, const void *, size_t, off_t);
-static ssize_t (*next_write)(int, const void *, size_t);
-static int (*next_fsync)(int), (*next_fdatasync)(int);
-static int (*next_open)(const char *, int, ...);
-static int (*next_close)(int);
-static int (*next_unlink)(const char *), (*next_rmdir)(const char *);
-static int (*next_rename)(const char *, const char *);
-static int (*next_mkdir)(const char *, mode_t);
-static int (*next_fallocate)(int, int, off_t, off_t);
+static useconds_t read_delay, sync_delay;
+static const char *slow_files= "";
+
+static __typeof__(read) *next_read;
+static __typeof__(pread64) *next_pread64;
+static __typeof__(write) *next_write;
+static __typeof__(pwrite64) *next_pwrite64;
+static __typeof__(fsync) *next_fsync;
+static __typeof__(fdatasync) *next_fdatasync;
+static __typeof__(open64) *next_open64;
+static __typeof__(close) *next_close;
+static __typeof__(unlink) *next_unlink;
+static __typeof__(rmdir) *next_rmdir;
+static __typeof__(rename) *next_rename;
+static __typeof__(mkdir) *next_mkdir;
+static __typeof__(fallocate64) *next_fallocate64;
 static int (*next_inflate)(void *, int);
+
+/*
+  The function that one of this library stands for.  Other libraries may call it before
+  begin(); threads that race here store the same.
+*/
+#define NEXT(function)                                                        \
+  ({                                                                          \
+    if (!next_##function)                                                     \
+      next_##function= (__typeof__(next_##function))                          \
+        dlsym(RTLD_NEXT, #function);                                          \
+    next_##function;                                                          \
+  })
 
 static int open_file(const char *name)
 {
   char path[4096];
   snprintf(path, sizeof path, "%s/%s", directory, name);
-  return next_open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  return NEXT(open64)(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 }
 
 static void die(const char *what)
@@ -89,20 +118,18 @@ static void die(const char *what)
   abort();
 }
 
+static useconds_t delay_of(const char *name)
+{
+  const char *us= getenv(name);
+  return us ? (useconds_t) strtoul(us, NULL, 10) : 0;
+}
+
 __attribute__((constructor)) static void begin(void)
 {
-  next_pwrite= (ssize_t (*)(int, const void *, size_t, off_t))
-    dlsym(RTLD_NEXT, "pwrite64");
-  next_write= (ssize_t (*)(int, const void *, size_t)) dlsym(RTLD_NEXT, "write");
-  next_open= (int (*)(const char *, int, ...)) dlsym(RTLD_NEXT, "open64");
-  next_unlink= (int (*)(const char *)) dlsym(RTLD_NEXT, "unlink");
-  next_rmdir= (int (*)(const char *)) dlsym(RTLD_NEXT, "rmdir");
-  next_rename= (int (*)(const char *, const char *)) dlsym(RTLD_NEXT, "rename");
-  next_mkdir= (int (*)(const char *, mode_t)) dlsym(RTLD_NEXT, "mkdir");
-  next_fallocate= (int (*)(int, int, off_t, off_t))
-    dlsym(RTLD_NEXT, "fallocate64");
-  next_fsync= (int (*)(int)) dlsym(RTLD_NEXT, "fsync");
-  next_fdatasync= (int (*)(int)) dlsym(RTLD_NEXT, "fdatasync");
+  read_delay= delay_of("READ_DELAY_US");
+  sync_delay= delay_of("SYNC_DELAY_US");
+  if (getenv("READ_DELAY_FILES"))
+    slow_files= getenv("READ_DELAY_FILES");
   directory= getenv("UNSYNCED_DIR");
   root= getenv("UNSYNCED_ROOT");
   if (!directory)
@@ -160,7 +187,7 @@ static void event(const char *what, const char *path, off_t offset)
   int length= snprintf(line, sizeof line, "%s %s %lld %ld\n", what,
                        base_name(path), (long long) offset,
                        (long) syscall(SYS_gettid));
-  if (next_write(events, line, length) != length)
+  if (NEXT(write)(events, line, length) != length)
     die("events");
 }
 
@@ -175,9 +202,9 @@ static void step(const char *what, const char *path)
     char name[4096], text[32]= "";
     int fd;
     snprintf(name, sizeof name, "%s/kill", directory);
-    if ((fd= next_open(name, O_RDONLY | O_CLOEXEC)) < 0)
+    if ((fd= NEXT(open64)(name, O_RDONLY | O_CLOEXEC)) < 0)
       return;
-    if (read(fd, text, sizeof text - 1) > 0)
+    if (NEXT(read)(fd, text, sizeof text - 1) > 0)
       __atomic_compare_exchange_n(&left, &before, atol(text), 0,
                                   __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     close(fd);
@@ -240,8 +267,8 @@ static ssize_t write_file(int fd, const void *buffer, size_t size, off_t offset)
   ssize_t result, length;
 
   if (!is_watched(fd, path, sizeof path))
-    return append ? next_write(fd, buffer, size)
-      : next_pwrite(fd, buffer, size, offset);
+    return append ? NEXT(write)(fd, buffer, size)
+      : NEXT(pwrite64)(fd, buffer, size, offset);
   if (append && (offset= lseek(fd, 0, SEEK_CUR)) < 0)
     die("lseek");
   record.offset= (uint64_t) offset;
@@ -251,12 +278,12 @@ static ssize_t write_file(int fd, const void *buffer, size_t size, off_t offset)
   /* Aligned for O_DIRECT. What the file does not have yet will be zero. */
   if (posix_memalign(&old, 4096, size))
     die("memory");
-  length= pread(fd, old, size, offset);
+  length= NEXT(pread64)(fd, old, size, offset);
   if (length < 0 && errno == EBADF)
   {
     /* Open for writing only */
-    int readable= next_open(path, O_RDONLY | O_CLOEXEC);
-    length= pread(readable, old, size, offset);
+    int readable= NEXT(open64)(path, O_RDONLY | O_CLOEXEC);
+    length= NEXT(pread64)(readable, old, size, offset);
     close(readable);
   }
   if (length < 0)
@@ -270,8 +297,8 @@ static ssize_t write_file(int fd, const void *buffer, size_t size, off_t offset)
   pthread_mutex_unlock(&mutex);
   free(old);
 
-  result= append ? next_write(fd, buffer, size)
-    : next_pwrite(fd, buffer, size, offset);
+  result= append ? NEXT(write)(fd, buffer, size)
+    : NEXT(pwrite64)(fd, buffer, size, offset);
 
   record.type= 'E';
   record.length= 0;
@@ -290,7 +317,7 @@ ssize_t pwrite(int fd, const void *buffer, size_t size, off_t offset)
 
 ssize_t write(int fd, const void *buffer, size_t size)
 {
-  return root ? write_file(fd, buffer, size, -1) : next_write(fd, buffer, size);
+  return root ? write_file(fd, buffer, size, -1) : NEXT(write)(fd, buffer, size);
 }
 
 ssize_t pwrite64(int fd, const void *buffer, size_t size, off_t offset)
@@ -305,7 +332,7 @@ int fallocate64(int fd, int mode, off_t offset, off_t length)
 
   if (mode || !is_watched(fd, path, sizeof path) || fstat(fd, &status) ||
       offset + length <= status.st_size)
-    return next_fallocate(fd, mode, offset, length);
+    return NEXT(fallocate64)(fd, mode, offset, length);
   step("step-extend", path);
   record.offset= (uint64_t) status.st_size;
   record.path_length= (uint32_t) strlen(path);
@@ -314,7 +341,7 @@ int fallocate64(int fd, int mode, off_t offset, off_t length)
   note(&record, path, "");
   pthread_mutex_unlock(&mutex);
 
-  result= next_fallocate(fd, mode, offset, length);
+  result= NEXT(fallocate64)(fd, mode, offset, length);
 
   record.type= 'E';
   pthread_mutex_lock(&mutex);
@@ -334,6 +361,8 @@ static int sync_file(int fd, int (*next)(int))
   struct record record= {'S', 0, 0, 0, 0, 0};
   int result;
 
+  if (sync_delay)
+    usleep(sync_delay);
   if (!is_watched(fd, path, sizeof path))
     return next(fd);
   step("step-sync", path);
@@ -354,46 +383,80 @@ static int sync_file(int fd, int (*next)(int))
 
 int fsync(int fd)
 {
-  return sync_file(fd, next_fsync);
+  return sync_file(fd, NEXT(fsync));
 }
 
 int fdatasync(int fd)
 {
-  return sync_file(fd, next_fdatasync);
+  return sync_file(fd, NEXT(fdatasync));
 }
+
+/* A read begins: let it take longer, if it is of a slow file */
+static void delay_read(int fd)
+{
+  char link[64], path[4096];
+  if (!read_delay)
+    return;
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  ssize_t length= readlink(link, path, sizeof path);
+  for (const char *word= slow_files; length > 0 && *word; )
+  {
+    size_t size= strcspn(word, " ");
+    if (size && (size_t) length > size &&
+        !memcmp(path + length - size, word, size))
+    {
+      usleep(read_delay);
+      return;
+    }
+    word+= size + (word[size] == ' ');
+  }
+}
+
+ssize_t read(int fd, void *buffer, size_t count)
+{
+  delay_read(fd);
+  return NEXT(read)(fd, buffer, count);
+}
+
+ssize_t pread64(int fd, void *buffer, size_t count, off64_t offset)
+{
+  delay_read(fd);
+  return NEXT(pread64)(fd, buffer, count, offset);
+}
+
+ssize_t pread(int fd, void *buffer, size_t count, off_t offset)
+  __attribute__((alias("pread64")));
 
 int unlink(const char *path)
 {
   step("step-unlink", path);
-  return next_unlink(path);
+  return NEXT(unlink)(path);
 }
 
 int rmdir(const char *path)
 {
   step("step-rmdir", path);
-  return next_rmdir(path);
+  return NEXT(rmdir)(path);
 }
 
 int mkdir(const char *path, mode_t mode)
 {
   step("step-mkdir", path);
-  return next_mkdir(path, mode);
+  return NEXT(mkdir)(path, mode);
 }
 
 int rename(const char *from, const char *to)
 {
   step("step-rename", to);
-  return next_rename(from, to);
+  return NEXT(rename)(from, to);
 }
 
 int close(int fd)
 {
   char path[4096];
-  if (!next_close)
-    next_close= (int (*)(int)) dlsym(RTLD_NEXT, "close");
   if (directory && is_deleted(fd, path, sizeof path))
     hold("close", path, 0);
-  return next_close(fd);
+  return NEXT(close)(fd);
 }
 
 int open64(const char *path, int flags, ...)
@@ -405,23 +468,18 @@ int open64(const char *path, int flags, ...)
     va_start(arguments, flags);
     mode= va_arg(arguments, mode_t);
     va_end(arguments);
-    if (next_open)
-      step("step-create", path);
+    step("step-create", path);
   }
-  if (!next_open)
-    next_open= (int (*)(const char *, int, ...)) dlsym(RTLD_NEXT, "open64");
   if (directory)
     hold("open", path, flags & O_ACCMODE);
-  return next_open(path, flags, mode);
+  return NEXT(open64)(path, flags, mode);
 }
 
 int open(const char *path, int flags, ...) __attribute__((alias("open64")));
 
 int inflate(void *stream, int flush)
 {
-  if (!next_inflate)
-    next_inflate= (int (*)(void *, int)) dlsym(RTLD_NEXT, "inflate");
   if (directory)
     hold("inflate", "page", 0);
-  return next_inflate(stream, flush);
+  return NEXT(inflate)(stream, flush);
 }

@@ -1,32 +1,29 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Servers that lose the writes that they did not sync: unsynced_writes.c."""
+"""Servers on a disk that is slow, or that loses the writes that they did not sync: disk.c."""
 
 import os
-import pathlib
-import shutil
 import struct
-import tempfile
 import time
 
 from .preload import compile_library
-from .program import one_of, resolved
+from .program import resolved
 from .servers import BenchError
 
 RECORD = struct.Struct("<c7xQQQII")
 SECONDS = 30                    # to wait for an event
 
-# With these options InnoDB's background threads read and write no page. Only a
-# statement makes them do so
-QUIET_INNODB = ["--innodb-use-native-aio=0", "--innodb-max-dirty-pages-pct-lwm=0",
-                "--innodb-max-dirty-pages-pct=90", "--innodb-fast-shutdown=1",
-                "--innodb-stats-persistent=0", "--innodb-stats-auto-recalc=0",
-                "--innodb-buffer-pool-dump-at-shutdown=0",
-                "--innodb-buffer-pool-load-at-startup=0"]
-
 
 def build_layer(directory):
-    """Compile unsynced_writes.c; return the library."""
-    return compile_library("unsynced_writes", directory)
+    """Compile disk.c; return the library."""
+    return compile_library("disk", directory)
+
+
+def slow_disk(directory, *, read_ms=0, sync_ms=0, files=(".ibd",)):
+    """The environment of a server whose reads of files with such names, and whose syncs,
+    take so much longer."""
+    return {"LD_PRELOAD": str(build_layer(directory)),
+            "READ_DELAY_US": str(1000 * read_ms), "READ_DELAY_FILES": " ".join(files),
+            "SYNC_DELAY_US": str(1000 * sync_ms)}
 
 
 def add_server_arguments(parser):
@@ -40,41 +37,8 @@ def add_server_arguments(parser):
                         help="keep the data directories")
 
 
-def add_case_arguments(parser, cases):
-    """Which server, and which of the cases."""
-    add_server_arguments(parser)
-    parser.add_argument("cases", nargs="*", metavar="CASE", type=one_of(cases),
-                        help=f"{' or '.join(cases)} (default: each)")
-
-
-class Skipped(Exception):
-    """This build or this machine cannot try the case."""
-
-
-def run_cases(names, prefix, keep, try_case):
-    """Try each case in a directory of its own; return the exit status.
-
-    try_case(name, directory) returns what is wrong, as sentences; it raises
-    Skipped if the case cannot be tried. keep: leave the directories.
-    """
-    wrong = False
-    for name in names:
-        directory = pathlib.Path(tempfile.mkdtemp(prefix=prefix))
-        try:
-            problems = try_case(name, directory)
-        except Skipped as reason:
-            print(f"{name}: skipped: {reason}", flush=True)
-            continue
-        finally:
-            if not keep:
-                shutil.rmtree(directory, ignore_errors=True)
-        print(f"{name}: {'; '.join(problems) or 'ok'}")
-        wrong |= bool(problems)
-    return int(wrong)
-
-
 class Disk:
-    """The directory by which unsynced_writes.c and its user talk to each other."""
+    """The directory by which disk.c and its user talk to each other."""
 
     def __init__(self, path):
         self.path = path
