@@ -46,8 +46,8 @@ from benchlib import compare, report                   # noqa: E402
 from benchlib.program import only_one                       # noqa: E402
 from benchlib.scenario import (CONTROL, need_disk,      # noqa: E402
                                used_disk)
-from benchlib.servers import (VERSIONS, BenchError, Peer,  # noqa: E402
-                              Server, stop_all)
+from benchlib.servers import (NOT_DURABLE, VERSIONS, BenchError,  # noqa: E402
+                              Peer, Server, stop_all)
 from benchlib.statistics import (interval, median,     # noqa: E402
                                  ratio_of_pairs)
 from benchlib.timelimit import (OutOfTime, obey_signals,    # noqa: E402
@@ -336,9 +336,7 @@ class Run:
     def prepare(self):
         servers = {variant: self.server(variant) for variant in VARIANTS}
         # Only the set-up does without durability
-        servers["stock"].start("--innodb-flush-log-at-trx-commit=0",
-                               "--skip-innodb-doublewrite", "--sync-frm=0",
-                               "--debug-no-sync")
+        servers["stock"].start(*NOT_DURABLE)
         self.scenario.prepare(servers["stock"], self.options, self.preparing)
         servers["stock"].stop()
         if self.scenario.both_running:

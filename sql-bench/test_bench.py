@@ -29,7 +29,7 @@ import bench                                            # noqa: E402
 import scenarios                                        # noqa: E402
 from scenarios import (cold_open, ddl, farm, farm_rate, # noqa: E402
                        give_back, hits, instructions, memory,
-                       pages, query_cache, warm_restart)
+                       pages, warm_restart)
 from scenarios import wordpress as sites                # noqa: E402
 from benchlib import (callgrind, compare, disk, heap, load,  # noqa: E402
                       report, sysbench, timelimit, usage, visitors,
@@ -238,8 +238,7 @@ class CallgrindTest(unittest.TestCase):
         counted.once = lambda work: work() or 3600.0
         with unittest.mock.patch.object(instructions.wire, "Connection",
                                         lambda *_: Session()):
-            found = dict(instructions.Instructions.measure_server(counted,
-                                                                  options))
+            found = dict(instructions.Instructions.counts(counted, options))
         self.assertEqual(sorted(found), sorted(
             cell["label"] for cell in instructions.Instructions.cells(options)))
         self.assertEqual(found[instructions.CLOSE], 100.0)
@@ -616,7 +615,7 @@ class PagesTest(unittest.TestCase):
         rates = [(variant, rate) for variant, rate in fake.said
                  if isinstance(rate, float)]
         self.assertEqual(rates, [(variant, rate)
-                                 for variant in ("patched", "stock", "stock")
+                                 for variant in ("patched", "stock", CONTROL)
                                  for rate in (200.0, 500.0) * 2])
 
     def test_a_run_that_is_resumed_has_the_same_rates(self):
@@ -1117,15 +1116,12 @@ class WordpressTest(unittest.TestCase):
             made.mkdir(parents=True)
             (made / "pages.json").write_text(json.dumps({"source": "None"}))
             (made / "ready").touch()
-            with unittest.mock.patch.object(sites.Wordpress, "server",
-                                            side_effect=BenchError), \
+            with unittest.mock.patch.object(pages, "make_once"), \
                  unittest.mock.patch.object(visitors, "compile_visitors"):
-                sites.Wordpress.prepare_program(options.trees, options, print)
-                options.wordpress_source = "/elsewhere"
-                with self.assertRaises(BenchError):
-                    sites.Wordpress.prepare_program(options.trees, options,
-                                                    print)
-            self.assertFalse(made.exists())
+                for source, there in ((None, True), ("/elsewhere", False)):
+                    options.wordpress_source = source
+                    sites.Wordpress.prepare_program(options.trees, options, print)
+                    self.assertEqual(made.exists(), there)
 
 
 class ColdOpenTest(unittest.TestCase):
@@ -1283,12 +1279,12 @@ class GiveBackTest(unittest.TestCase):
         memory_then = iter((100,                # before
                             300, 120, 300, 100,
                             200, 150, 400, 400))
-        with unittest.mock.patch.object(give_back, "run"), \
-             unittest.mock.patch.object(give_back.time, "sleep"), \
+        with unittest.mock.patch.multiple(give_back, run=unittest.mock.DEFAULT,
+                                          time=unittest.mock.DEFAULT), \
              unittest.mock.patch.object(
                  give_back, "resident_without_pool",
                  lambda _: next(memory_then)):
-            found = give_back.GiveBack.measure_server(server, 2, options)
+            found = give_back.GiveBack.given_back(server, options)
         self.assertEqual([f"aria: {what}" for what in found],
                          [cell["label"] for cell in
                           give_back.GiveBack.cells(options)])
@@ -1308,14 +1304,14 @@ class MemoryTest(unittest.TestCase):
         server.status = lambda name: len(files) // 2
         events = []
 
-        def read(_, count, *__):
+        def read(server, count, tables):
             events.append(count)
             if len(events) == 2:
                 files.extend(open(os.devnull, encoding="ascii")
                              for _ in range(2 * count))
 
-        with unittest.mock.patch.object(memory.Memory, "read", read):
-            return memory.Memory.measure_server(server, "myisam", tables, [])
+        with unittest.mock.patch.object(memory, "read", read):
+            return memory.Memory.growth(server, tables, tables)
 
     def test_tables_that_were_open_before_do_not_count(self):
         for left_open in (0, 10):
@@ -1324,28 +1320,37 @@ class MemoryTest(unittest.TestCase):
             self.assertGreater(found[memory.KNOWN], 1)
 
     def test_a_cell_for_all_that_is_measured(self):
-        options = parse("memory", "--scale-engines", "aria",
-                        "--scale-tables", "25")
-        part, = memory.Memory.settings(options)
+        options = parse("memory", "--memory-engines", "aria",
+                        "--memory-tables", "25")
+        part, = memory.Memory.table_parts(options)
         labels = [cell["label"] for cell in memory.Memory.cells(options)
                   if memory.HEAP not in cell["label"]]
-        self.assertEqual(labels, [part[0] + label
-                                  for label in self.measure(0, 25)])
+        self.assertEqual(labels, [part + label for label in self.measure(0, 25)])
 
-    def test_a_block_belongs_to_the_first_component_of_its_callers(self):
-        for callers, name in (
-                (["read_statistics_for_table", "open_table"],
-                 "engine-independent statistics"),
-                (["row_create_prebuilt", "open", "open_table_from_share"],
-                 "engine's handle"),
-                (["dict_table_t::create", "open_table_from_share"],
-                 "engine's definition"),
-                (["alloc_table_share", "tdc_open_share", "open_table"],
-                 "TABLE_SHARE"),
-                (["open_table_from_share", "open_table"],
-                 "TABLE and handler"),
-                (["mysql_parse"], "rest")):
-            self.assertEqual(heap.component(callers), name)
+
+class HeapTest(unittest.TestCase):
+    def test_what_a_program_allocates_and_frees_is_seen(self):
+        program = ("import pathlib, time\n"
+                   "def used():\n"
+                   "    time.sleep(0.2)\n"
+                   "    return int(pathlib.Path('size').read_text())\n"
+                   "before = used()\n"
+                   "blocks = [bytes(1000) for _ in range(1000)]\n"
+                   "large = bytes(1 << 20)\n"
+                   "full = used()\n"
+                   "del blocks, large\n"
+                   "print(full - before, used() - before)")
+        with tempfile.TemporaryDirectory() as work:
+            library = heap.compile_heap_size(pathlib.Path(work))
+            done = subprocess.run(
+                [sys.executable, "-c", program], cwd=work, text=True, check=True,
+                stdout=subprocess.PIPE, env={
+                    **os.environ, "LD_PRELOAD": str(library), "HEAP_SIZE": "size",
+                    "MALLOC_ARENA_MAX": "1", "PYTHONMALLOC": "malloc"})
+        full, freed = map(int, done.stdout.split())
+        self.assertGreater(full, 1_000_000 + (1 << 20))
+        self.assertLess(full, 1_100_000 + (1 << 20))
+        self.assertLess(freed, 100_000)
 
 
 class CompareTest(unittest.TestCase):
@@ -1444,17 +1449,6 @@ class CompareTest(unittest.TestCase):
 
 
 class RunProgramTest(unittest.TestCase):
-    def test_what_no_cell_of_the_query_cache_has_is_not_lost_in_silence(self):
-        """The latency of a killed server was, under a label of its own."""
-        options = unittest.mock.Mock(quick=True, qc_tables="bug", qc_replace=0,
-                                     qc_megabytes=None, qc_limit=None)
-        scenario = query_cache.QueryCache
-        measured = {query_cache.INSERT: 1, query_cache.LOCK: 1,
-                    f"SELECT max {query_cache.DURING}, ms": 1}
-        scenario.check_labels("bug: ", measured, options)
-        with self.assertRaises(BenchError):
-            scenario.check_labels("bug: ", {"SELECT max, ms": 1}, options)
-
     def test_a_third_measurement_is_kept_beside_the_pair(self):
         class Third(Fake):
             name = "third"

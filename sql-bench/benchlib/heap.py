@@ -1,34 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a server keeps of the heap for each table that it knows and has open, by
-what it is for.  Nothing of it depends on time or on the machine."""
+"""What a server keeps of the heap for each table that it knows and has open. Nothing
+of it depends on time or on the machine."""
 
-import collections
-import os
-import re
-import shutil
-import signal
-import subprocess
 import time
 
 from .preload import compile_library
-from .servers import BenchError
-
-BEGIN, END = signal.SIGRTMIN + 6, signal.SIGRTMIN + 5   # see live_memory.c
-
-# The first of these whose pattern one of a block's callers fits
-COMPONENTS = (
-    ("engine-independent statistics",
-     "read_statistics_for_table|alloc_engine_independent|"
-     "create_min_max_stat|TABLE_STATISTICS"),
-    ("element of the definition cache", "lf_hash_insert|lf_alloc_new"),
-    ("engine's handle", "row_create_prebuilt|build_template|row_sel_|"
-                        "row_prebuild|row_get_prebuilt|mi_alloc_rec_buff|"
-                        "maria_clone|_ma_alloc_buffer"),
-    ("engine's definition", "^dict_|^fil_|^mi_open|^maria_open|^_ma_|"
-                            "my_register_filename"),
-    ("TABLE_SHARE", "alloc_table_share|open_table_def|tdc_open_share"),
-    ("TABLE and handler", "open_table_from_share|^open_table$"),
-    ("rest", ""))
 
 # The twelve tables of a site, with the types and keys that WordPress 6 gives them
 NUMBER = "BIGINT UNSIGNED NOT NULL DEFAULT 0"
@@ -123,69 +99,28 @@ def read(schema, first, end):
                    for n in range(first, end) for name in SCHEMAS[schema])
 
 
-def live_memory(directory):
-    """Compile live_memory.c to a directory; return the library's path."""
-    if not shutil.which("addr2line"):
-        raise BenchError("addr2line is missing; apt-get install binutils")
-    return compile_library("live_memory", directory, "-fno-omit-frame-pointer")
-
-
-def names(program, base, addresses):
-    """{return address: function that calls} of a program."""
-    addresses = sorted(addresses)
-    done = subprocess.run(
-        ["addr2line", "-fC", "-e", program], text=True, check=True,
-        input="".join(f"{address - base - 1:#x}\n" for address in addresses),
-        stdout=subprocess.PIPE)
-    lines = done.stdout.splitlines()[::2]
-    return {address: re.sub(r"\(.*", "", line)
-            for address, line in zip(addresses, lines)}
-
-
-def component(callers):
-    for name, pattern in COMPONENTS:
-        if any(re.search(pattern, caller) for caller in callers):
-            return name
-    return COMPONENTS[-1][0]
-
-
-def summary(lines, program, base):
-    """Bytes of each component, from what live_memory.c has written."""
-    blocks = [(int(size), tuple(int(word, 16) for word in callers))
-              for size, *callers in map(str.split, lines)]
-    known = names(program, base, {caller for _, callers in blocks
-                                  for caller in callers})
-    found = collections.Counter({name: 0 for name, _ in COMPONENTS})
-    for size, callers in blocks:
-        found[component([known[caller] for caller in callers])] += size
-    return found
+def compile_heap_size(directory):
+    """Compile heap_size.c to a directory; return the library's path."""
+    return compile_library("heap_size", directory)
 
 
 def measure(server, schema, databases, library):
-    """{component: bytes a table} of a server that has not been started."""
-    output = server.datadir.parent / f"live-{os.getpid()}"
-    server.environment = {"LD_PRELOAD": str(library), "MALLOC_ARENA_MAX": "1",
-                          "LIVE_MEMORY": str(output.resolve())}
-    server.start()
-    server.sql(read(schema, 0, databases // 5))
-    # The server frees the connection's memory when it is closed
-    time.sleep(0.5)
-    os.kill(server.process.pid, BEGIN)
-    time.sleep(0.2)
-    server.sql(read(schema, databases // 5, databases))
-    time.sleep(0.5)
-    os.kill(server.process.pid, END)
-    deadline = time.monotonic() + 60
-    while not (output.exists() and output.read_text().endswith("end\n")):
-        if time.monotonic() > deadline:
-            raise BenchError("the server does not write its live memory")
-        time.sleep(0.1)
-    with open(f"/proc/{server.process.pid}/maps", encoding="ascii") as file:
-        base = min(int(line.partition("-")[0], 16) for line in file
-                   if line.rstrip().endswith(server.program))
-    lines = output.read_text().splitlines()[:-1]
-    output.unlink()
-    server.stop()
-    tables = (databases - databases // 5) * len(SCHEMAS[schema])
-    return {name: round(size / tables)
-            for name, size in summary(lines, server.program, base).items()}
+    """Bytes a table, of a server that has not been started."""
+    file = server.datadir.parent.resolve() / "heap-size"
+    server.environment = {
+        "LD_PRELOAD": str(library), "HEAP_SIZE": str(file), "MALLOC_ARENA_MAX": "1",
+        # What threads keep for themselves would count
+        "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
+
+    def used():
+        # The server frees the connection's memory when it is closed
+        time.sleep(1)
+        return int(file.read_text())
+
+    first = databases // 5
+    with server:
+        server.sql(read(schema, 0, first))
+        before = used()
+        server.sql(read(schema, first, databases))
+        grown = used() - before
+    return round(grown / ((databases - first) * len(SCHEMAS[schema])))

@@ -2,7 +2,6 @@
 """Clients of a server, each a process, and the server's usage meanwhile."""
 
 import multiprocessing
-import os
 import time
 
 from . import wire
@@ -44,16 +43,6 @@ def read_files(directory):
             with open(path, "rb", buffering=0) as file:
                 while file.read(1 << 20):
                     pass
-
-
-def forget_files(directory):
-    """Let the page cache have no file below a directory. Nobody has them open."""
-    for path in directory.rglob("*"):
-        if path.is_file():
-            with open(path, "rb", buffering=0) as file:
-                # Only what is on the disk can be forgotten
-                os.fsync(file.fileno())
-                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def shares(tables, number):

@@ -86,6 +86,32 @@ class Scenario:
         return []
 
 
+class OwnServers(Scenario):
+    """A scenario that starts the servers itself, one at a time: each for a part of its
+    cells. It has
+
+      server(trees, variant, options, part)   a server that has not been started
+      measure_server(server, options, part)   {the label behind the part: value}
+    """
+
+    needs_servers = False
+    besides = (CONTROL,)        # what is measured after each pair
+
+    @classmethod
+    def measure_pair(cls, trees, options, part, order):
+        found = {}
+        for variant in (*order, *cls.besides):
+            server = cls.server(trees, variant, options, part)
+            for label, value in cls.measure_server(server, options, part).items():
+                found.setdefault((part or "") + label, {})[variant] = value
+        return found
+
+
+def tree_of(trees, variant):
+    """The build that a variant runs."""
+    return trees / ("patched" if variant.startswith("patched") else "stock")
+
+
 def positive(text):
     """The type of an argument that is a number of something."""
     value = int(text)
@@ -114,6 +140,13 @@ def engines(text):
         if name not in known:
             raise BenchError(f"unknown engine '{name}' ({', '.join(known)})")
     return names
+
+
+def available_memory():
+    """Bytes that programs may take before the machine swaps."""
+    with open("/proc/meminfo", encoding="ascii") as file:
+        return next(int(line.split()[1]) << 10 for line in file
+                    if line.startswith("MemAvailable"))
 
 
 def descriptor_limit():

@@ -27,6 +27,9 @@ class BenchError(Exception):
 RUNNING = []
 VERSIONS = {}                   # of each variant that was started
 SHUTDOWN_SECONDS = 300
+# Options of a server that makes data
+NOT_DURABLE = ("--innodb-flush-log-at-trx-commit=0", "--skip-innodb-doublewrite",
+               "--sync-frm=0", "--debug-no-sync")
 
 
 def stop_all():
@@ -63,11 +66,6 @@ class Server:
         self.options = list(options)
         self.environment = {}           # besides this program's own
         self.wrapper = []               # a program that runs the server, if any
-        # Linux gives each session (autogroup) the same share of the CPUs. With
-        # a session of its own, the group that is owed time decides whether a
-        # client that gets an answer runs at once, and so how often the server
-        # sleeps
-        self.own_session = False
         self.account = pwd.getpwuid(os.geteuid()).pw_name
         self.process = None
         # A short path: a socket's is limited to 107 characters
@@ -135,9 +133,7 @@ class Server:
                                         stdout=log, stderr=log,
                                         env={**os.environ,
                                              **self.environment},
-                                        start_new_session=self.own_session,
-                                        process_group=None
-                                        if self.own_session else 0)
+                                        process_group=0)
         log.close()
         RUNNING.append(self)
         while not os.path.exists(f"{self.run_directory}/pid"):
@@ -243,28 +239,27 @@ class Server:
         return cpu_time(self.process.pid)
 
 
-def copy_for_each(made, servers, progress):
-    """Give servers a copy each of the data that another one has made, and
-    remove that; the file "ready" says that all of it is done."""
-    for number, server in enumerate(servers):
-        progress("copying the data", number, len(servers))
-        server.copy_datadir(made)
-    shutil.rmtree(made.datadir)
-    os.sync()
-    (made.datadir.parent / "ready").touch()
+def make_once(made, fill, copies=(), progress=None):
+    """Unless that was done, let a server run without durability, call fill(server) to make
+    what it has, and stop it.
 
-
-def make_tables_once(made, servers, fill, progress):
-    """Unless that was done, have 'made' run, call fill() to make sysbench's tables in
-    the database test, and give each of the servers a copy."""
-    if (made.datadir.parent / "ready").exists():
+    copies: servers that get a copy each of its data, which is then removed. The data of
+    all of them is in one directory, and nothing else.
+    """
+    place = made.datadir.parent if copies else made.datadir
+    if (place / "ready").exists():
         return
-    shutil.rmtree(made.datadir.parent, ignore_errors=True)
-    progress("creating sysbench's tables", 0, 1)
-    with made:
-        made.sql("CREATE DATABASE IF NOT EXISTS test")
-        fill()
-    copy_for_each(made, servers, progress)
+    shutil.rmtree(place, ignore_errors=True)
+    made.start(*NOT_DURABLE)
+    fill(made)
+    made.stop()
+    for number, server in enumerate(copies):
+        progress("copying the data", number, len(copies))
+        server.copy_datadir(made)
+    if copies:
+        shutil.rmtree(made.datadir)
+    os.sync()
+    (place / "ready").touch()
 
 
 class Peer(Server):

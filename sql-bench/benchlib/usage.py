@@ -66,15 +66,6 @@ def ahead_of_others(priority=-19):
         os.setpriority(os.PRIO_PROCESS, 0, usual)
 
 
-def thread_times(pid, tid):
-    """(seconds on a CPU, seconds of waiting for one) of a thread so far, as the
-    kernel's scheduler counts them."""
-    text = pathlib.Path(f"/proc/{pid}/task/{tid}/schedstat").read_text(
-        encoding="ascii")
-    ran, waited, _ = text.split()
-    return int(ran) / 1e9, int(waited) / 1e9
-
-
 def resident(pid):
     """Bytes of a process that are in memory."""
     text = pathlib.Path(f"/proc/{pid}/statm").read_text(encoding="ascii")

@@ -12,14 +12,15 @@ A scenario is a class with
   both_running          True: stock and patched run at the same time, on data
                         directories of their own, and take turns for every
                         cell; False: one after the other on one directory
-  needs_servers         False: a program of its own measures both, by
+  needs_servers         False: it starts the servers itself, in
                         measure_pair(trees, options, part, order) for each of
                         its parts(options), behind
                         prepare_program(trees, options, progress), and the
                         rest is not used; what it measures besides under
                         another name is shown in a column of its own. order is
                         the one of turns; a value may be a dictionary, as that
-                        of measure()
+                        of measure(). benchlib.scenario.OwnServers has most of
+                        that
   together              so many cells in turn are measured as one
   disk(options)         bytes that its tables take
   add_arguments(parser) its own options
@@ -37,7 +38,6 @@ A scenario is a class with
 from .catalog import Catalog
 from .cold_open import ColdOpen
 from .ddl import Ddl
-from .ddl_churn import DdlChurn
 from .farm import Farm
 from .farm_rate import FarmRate
 from .file_fragmentation import FileFragmentation
@@ -49,8 +49,6 @@ from .instructions import Instructions
 from .memory import Memory
 from .open_tables import OpenTables
 from .query_cache import QueryCache
-from .refill import Refill
-from .scale import Scale
 from .sysbench_oltp import Sysbench
 from .table_cache import TableCache
 from .triggers import Triggers
@@ -61,7 +59,7 @@ from .working_set import WorkingSet
 
 ALL = {scenario.name: scenario
        for scenario in (OpenTables, TableCache, Sysbench, InnodbOpenFiles,
-                        FileFragmentation, InformationSchema, WorkingSet, DdlChurn,
-                        QueryCache, ColdOpen, WarmRestart, Farm, FarmRate, Wordpress,
-                        Scale, Refill, Memory, Triggers, TriggersWritten, GiveBack,
-                        Catalog, Hits, Instructions, Ddl)}
+                        FileFragmentation, InformationSchema, WorkingSet, QueryCache,
+                        ColdOpen, WarmRestart, Farm, FarmRate, Wordpress, Memory,
+                        Triggers, TriggersWritten, GiveBack, Catalog, Hits,
+                        Instructions, Ddl)}

@@ -10,8 +10,8 @@ import threading
 import time
 
 from benchlib import wire
-from benchlib.scenario import CONTROL, Scenario, integers
-from benchlib.servers import BenchError, Server
+from benchlib.scenario import OwnServers, integers, tree_of
+from benchlib.servers import BenchError, Server, make_once
 from benchlib.statistics import median
 
 FIVE = " of an account with five grants"
@@ -29,17 +29,13 @@ LISTS = {
                       "'site_000001' OR table_schema = 'site_000002'"}
 WILD = "ms, SHOW DATABASES of an account with a grant on site\\_%"
 FEW = "ms, SHOW DATABASES of an account with a grant on site\\_00000%"
-COLD = "ms, SHOW DATABASES of an account with five grants, cold page cache"
 ROOT = "names/s, SHOW DATABASES of root"
-ROOT_COLD = "names/s, SHOW DATABASES of root, cold page cache"
 ROOT_TABLES = "names/s, all names of TABLES, root"
 ROOT_BINARY = "ms, TABLES with IN of a binary collation, root"
-MEMORY = "bytes a database, SHOW DATABASES of root"
 ACCOUNTS = ("CREATE USER", "GRANT", "REVOKE", "DROP USER")
 FLUSH = "ms, the longest login beside FLUSH PRIVILEGES"
 GRANTS_OF_ONE = 5
 LINKS = 50000                   # to one file each; ext4 has 65,000 at most
-CACHES = pathlib.Path("/proc/sys/vm/drop_caches")
 
 
 def site(number):
@@ -57,7 +53,7 @@ def milliseconds(session, statement, repeat):
     return median(times)
 
 
-class Catalog(Scenario):
+class Catalog(OwnServers):
     name = "catalog"
     title = "300,000 databases, and as many accounts"
     source = "shared hosting: a database and an account for each customer"
@@ -69,8 +65,6 @@ class Catalog(Scenario):
         "Each database is a directory with a db.opt and the .frm file of a table. "
         "Each has an account with a grant on it.\n\n"
         "- ms of an account's statement: the time beyond that of SELECT 1.\n"
-        "- 'cold page cache': after the page cache was dropped, with the inodes of "
-        "directories and files.\n"
         "- CREATE USER, GRANT, REVOKE, DROP USER: the median of 20.\n"
         "- Logins: without the time for which their two threads waited for a CPU.")
     caveat = (
@@ -79,7 +73,6 @@ class Catalog(Scenario):
     unit = "as named"
     weight = 6
     pairs = 3
-    needs_servers = False
     peers = False
 
     @staticmethod
@@ -111,48 +104,41 @@ class Catalog(Scenario):
     @classmethod
     def cells(cls, options):
         labels = [f"ms, {name}{FIVE}" for name in LISTS]
-        labels += [WILD, FEW, ROOT, ROOT_TABLES, ROOT_BINARY, MEMORY]
+        labels += [WILD, FEW, ROOT, ROOT_TABLES, ROOT_BINARY]
         labels += [f"ms, {name}" for name in ACCOUNTS] + [FLUSH]
-        if os.access(CACHES, os.W_OK):
-            labels += [COLD, ROOT_COLD]
         return [{"label": part + label, "part": part}
                 for part in cls.parts(options) for label in labels]
 
     @staticmethod
     def server(trees, variant, options, part):
-        number = part.split()[0]
-        return Server(trees / variant, options.data / f"catalog-{number}",
-                      [], variant)
+        return Server(tree_of(trees, variant),
+                      options.data / f"catalog-{part.split()[0]}", [], variant)
 
     @classmethod
     def prepare_program(cls, trees, options, progress):
         for part, number in zip(cls.parts(options), cls.numbers(options)):
-            server = cls.server(trees, "stock", options, part)
-            done = server.datadir / "bench-ready"
-            if done.exists():
-                continue
-            shutil.rmtree(server.datadir, ignore_errors=True)
-            server.start("--debug-no-sync")
-            progress("creating accounts", 0, number)
-            cls.create_accounts(server, number)
-            server.sql("CREATE DATABASE model; CREATE TABLE model.t (a INT) "
-                       "ENGINE=MyISAM")
-            server.stop()
-            for i in range(1, number + 1):
-                if i % 10000 == 1:
-                    progress("creating databases", i, number)
-                path = server.datadir / site(i)
-                path.mkdir()
-                if i % LINKS == 1:
-                    model = path
-                    (path / "db.opt").write_text(
-                        "default-character-set=utf8mb4\n"
-                        "default-collation=utf8mb4_general_ci\n")
-                    shutil.copy(server.datadir / "model" / "t.frm", path)
-                else:
-                    for name in ("db.opt", "t.frm"):
-                        os.link(model / name, path / name)
-            done.touch()
+            make_once(cls.server(trees, "stock", options, part),
+                      lambda server: cls.fill(server, number, progress))
+
+    @classmethod
+    def fill(cls, server, number, progress):
+        progress("creating accounts", 0, number)
+        cls.create_accounts(server, number)
+        server.sql("CREATE DATABASE model; CREATE TABLE model.t (a INT) ENGINE=MyISAM")
+        for i in range(1, number + 1):
+            if i % 10000 == 1:
+                progress("creating databases", i, number)
+            path = server.datadir / site(i)
+            path.mkdir()
+            if i % LINKS == 1:
+                model = path
+                (path / "db.opt").write_text(
+                    "default-character-set=utf8mb4\n"
+                    "default-collation=utf8mb4_general_ci\n")
+                shutil.copy(server.datadir / "model" / "t.frm", path)
+            else:
+                for name in ("db.opt", "t.frm"):
+                    os.link(model / name, path / name)
 
     @staticmethod
     def create_accounts(server, number):
@@ -176,18 +162,12 @@ class Catalog(Scenario):
               ('localhost', 'site\\\\_00000%', 'few', 'Y');""", "mysql")
 
     @classmethod
-    def measure_pair(cls, trees, options, part, order):
-        found = {}
-        for name in (*order, CONTROL):
-            with cls.server(trees, "stock" if name == CONTROL else name,
-                            options, part) as server:
-                for label, value in cls.measure_server(
-                        server, int(part.split()[0])).items():
-                    found.setdefault(part + label, {})[name] = value
-        return found
+    def measure_server(cls, server, options, part):
+        with server:
+            return cls.waits(server, int(part.split()[0]))
 
     @classmethod
-    def measure_server(cls, server, number):
+    def waits(cls, server, number):
         found = {}
 
         def login(user):
@@ -217,18 +197,7 @@ class Catalog(Scenario):
                 session, "SELECT table_name FROM information_schema.tables "
                 "WHERE table_schema COLLATE utf8mb3_bin IN ('site_000001', "
                 "'site_000003')", 3)
-        with login(server.account) as session:
-            found[MEMORY] = cls.memory(session, number)
         found.update(cls.change_accounts(server))
-        if os.access(CACHES, os.W_OK):
-            for user, label in (("five", COLD), (server.account, ROOT_COLD)):
-                os.sync()
-                CACHES.write_text("3")
-                with login(user) as session:
-                    milliseconds(session, "SELECT 1", 3)
-                    value = beyond_nothing(session, "SHOW DATABASES", 1)
-                    found[label] = (value if user == "five"
-                                    else 1000 * number / value)
         return found
 
     @staticmethod
@@ -243,16 +212,6 @@ class Catalog(Scenario):
 
         return max(0.001, median([once(statement) for _ in range(repeat)]) -
                    median([once("SELECT 1") for _ in range(5)]))
-
-    @staticmethod
-    def memory(session, number):
-        """The most that the session has had at a time while it listed all."""
-        session.send("SHOW DATABASES")
-        session.skip_result()
-        used = session.query(
-            "SELECT MAX_MEMORY_USED FROM information_schema.processlist WHERE "
-            "id = CONNECTION_ID()")
-        return int(used[0][0]) / number
 
     @classmethod
     def change_accounts(cls, server):

@@ -7,9 +7,9 @@ import time
 
 from benchlib import heap
 from benchlib.load import run
-from benchlib.scenario import (CONTROL, Scenario, engines, need_descriptors,
-                               positive, table_bytes)
-from benchlib.servers import Server
+from benchlib.scenario import (OwnServers, engines, need_descriptors, positive,
+                               table_bytes, tree_of)
+from benchlib.servers import Server, make_once
 
 SCHEMA = "WordPress"
 READERS = 16
@@ -43,7 +43,7 @@ def read(session, first, databases):
             session.query(f"SELECT * FROM site{number}.wp_{name} LIMIT 1")
 
 
-class GiveBack(Scenario):
+class GiveBack(OwnServers):
     name = "give-back"
     title = "Memory that goes back to the system"
     source = "servers that have opened many tables once"
@@ -63,7 +63,6 @@ class GiveBack(Scenario):
         "that of 24 tables.")
     unit = "% of the growth"
     weight = 3
-    needs_servers = False
 
     @staticmethod
     def add_arguments(parser):
@@ -90,20 +89,18 @@ class GiveBack(Scenario):
 
     @classmethod
     def parts(cls, options):
-        return engines(options.back_engines)
+        return [f"{engine}: " for engine in engines(options.back_engines)]
 
     @classmethod
     def cells(cls, options):
-        return [{"label": f"{engine}: {what}", "part": engine}
-                for engine in cls.parts(options)
+        return [{"label": part + what, "part": part} for part in cls.parts(options)
                 for what in (FLUSH, AGAIN, *SMALLER)]
 
     @classmethod
-    def server(cls, trees, variant, options, engine):
-        databases = cls.databases(options)
+    def server(cls, trees, variant, options, part):
         return Server(
-            trees / ("stock" if variant == CONTROL else variant),
-            options.data / f"give-back-{engine}-{databases}",
+            tree_of(trees, variant),
+            options.data / f"give-back-{part[:-2]}-{cls.databases(options)}",
             [f"--innodb-buffer-pool-size={POOL}",
              f"--innodb-buffer-pool-chunk-size={POOL}",
              "--innodb-buffer-pool-load-at-startup=0",
@@ -114,33 +111,21 @@ class GiveBack(Scenario):
 
     @classmethod
     def prepare_program(cls, trees, options, progress):
-        for engine in cls.parts(options):
-            server = cls.server(trees, "stock", options, engine)
-            if pathlib.Path(server.datadir, "have").exists():
-                continue
-            databases = cls.databases(options)
-            progress(f"creating {engine} databases", 0, databases)
-            server.start("--sync-frm=0", "--debug-no-sync")
-            server.sql(heap.create(SCHEMA, engine, databases))
-            progress(f"creating {engine} databases", databases, databases)
-            server.stop()
-            pathlib.Path(server.datadir, "have").touch()
+        for part in cls.parts(options):
+            make_once(cls.server(trees, "stock", options, part),
+                      lambda server: server.sql(heap.create(
+                          SCHEMA, part[:-2], cls.databases(options))))
 
     @classmethod
-    def measure_pair(cls, trees, options, part, order):
-        found = {}
-        for name in (*order, CONTROL):
-            server = cls.server(trees, name, options, part)
-            server.start()
-            for what, back in cls.measure_server(
-                    server, cls.databases(options), options).items():
-                found.setdefault(f"{part}: {what}", {})[name] = back
-            server.stop()
-        return found
-
-    @classmethod
-    def measure_server(cls, server, databases, options):
+    def measure_server(cls, server, options, part):
         """{what: % of the growth that is gone after it}"""
+        with server:
+            return cls.given_back(server, options)
+
+    @classmethod
+    def given_back(cls, server, options):
+        databases = cls.databases(options)
+
         def resident():
             return resident_without_pool(pathlib.Path(
                 f"/proc/{server.process.pid}/smaps").read_text(encoding="ascii"))

@@ -7,8 +7,8 @@ import statistics
 
 from benchlib import sysbench
 from benchlib.scenario import (CONTROL, RESERVED_DESCRIPTORS, Scenario,
-                               descriptor_limit, integers, positive)
-from benchlib.servers import BenchError, Server, make_tables_once
+                               descriptor_limit, integers, positive, tree_of)
+from benchlib.servers import BenchError, Server, make_once
 from benchlib.statistics import geometric_mean, ratio_of_pairs
 from benchlib.usage import on_one_cpu
 
@@ -48,7 +48,67 @@ def together(cells):
             f"{starts} starts")
 
 
-class Hits(Scenario):
+class TakingTurns(Scenario):
+    """Stock, patched, and stock once more run at the same time, each started anew for each
+    pair. They take turns for each setting, and each has a sysbench of its own.
+
+    A scenario has
+      directory(options)         of their data
+      server_options(options)
+      make_tables(server, options)    in the database test
+      settings(options)          what is measured, one by one
+      measure_setting(server, options, setting)   {label: value}
+    """
+
+    unit = "as named"
+    needs_servers = False
+
+    @staticmethod
+    def check(options):
+        sysbench.require()
+
+    @classmethod
+    def server(cls, trees, variant, options):
+        return Server(tree_of(trees, variant),
+                      cls.directory(options) / variant.replace(" ", "-"),
+                      cls.server_options(options), variant)
+
+    @classmethod
+    def prepare_program(cls, trees, options, progress):
+        made = Server(trees / "stock", cls.directory(options) / "data",
+                      cls.server_options(options))
+
+        def fill(server):
+            progress("creating sysbench's tables", 0, 1)
+            server.sql("CREATE DATABASE IF NOT EXISTS test")
+            cls.make_tables(server, options)
+
+        make_once(made, fill, [cls.server(trees, variant, options) for variant in
+                               ("stock", "patched", CONTROL)], progress)
+
+    @classmethod
+    def measure_pair(cls, trees, options, _part, order):
+        servers = [cls.server(trees, variant, options)
+                   for variant in (*order, CONTROL)]
+        try:
+            for server in servers:
+                server.start()
+                cls.warm_up(server, options)
+            found = {}
+            for number, setting in enumerate(cls.settings(options)):
+                # Each server is the first one in its turn
+                turn = number % len(servers)
+                for server in servers[turn:] + servers[:turn]:
+                    for label, value in cls.measure_setting(server, options,
+                                                            setting).items():
+                        found.setdefault(label, {})[server.variant] = value
+            return found
+        finally:
+            for server in servers:
+                server.stop()
+
+
+class Hits(TakingTurns):
     name = "hits"
     title = "Statements that find their tables open"
     source = "every statement of every server"
@@ -65,9 +125,7 @@ class Hits(Scenario):
         "sysbench takes a share of the same CPUs. One start of a server differs "
         "from the next by more than pairs within a start do, so each pair is a "
         "start.")
-    unit = "as named"
     weight = 6
-    needs_servers = False
 
     @staticmethod
     def add_arguments(parser):
@@ -79,11 +137,6 @@ class Hits(Scenario):
                             help="(default %(default)s)")
         parser.add_argument("--hits-seconds", type=positive, default=1,
                             help="of a measurement (default %(default)s)")
-        parser.add_argument("--hits-every-cpu", action="store_true",
-                            help="one connection may use every CPU, too")
-        parser.add_argument("--hits-own-session", action="store_true",
-                            help="start each server in a session of its own, "
-                            "which the scheduler treats as one (autogroup)")
 
     @staticmethod
     def settings(options):
@@ -98,7 +151,7 @@ class Hits(Scenario):
 
     @classmethod
     def check(cls, options):
-        sysbench.require()
+        super().check(options)
         for _, protocol, _, connections in cls.settings(options):
             if protocol not in PROTOCOLS:
                 raise BenchError(f"unknown protocol '{protocol}' "
@@ -121,74 +174,44 @@ class Hits(Scenario):
                 for part, *_ in cls.settings(options) for label in LABELS]
 
     @classmethod
-    def server(cls, trees, variant, options, data=None):
-        tree = "stock" if variant == CONTROL else variant
+    def directory(cls, options):
+        return options.data / f"hits-{cls.most(options, 2)}"
+
+    @classmethod
+    def server_options(cls, options):
         most = cls.most(options, 3) + 20
-        server = Server(trees / tree,
-                        options.data / f"hits-{cls.most(options, 2)}" /
-                        (data or variant.replace(" ", "-")),
-                        [f"--max-connections={most}", f"--back-log={most}",
-                         f"--thread-cache-size={most}",
-                         "--max-prepared-stmt-count=1000000",
-                         "--table-open-cache=4000",
-                         "--open-files-limit=1048576",
-                         "--innodb-buffer-pool-size=512M"], variant)
-        server.own_session = options.hits_own_session
-        return server
+        return [f"--max-connections={most}", f"--back-log={most}",
+                f"--thread-cache-size={most}",
+                "--max-prepared-stmt-count=1000000", "--table-open-cache=4000",
+                "--open-files-limit=1048576", "--innodb-buffer-pool-size=512M"]
 
-    @classmethod
-    def sysbench(cls, server, options, tables, connections, **more):
+    @staticmethod
+    def sysbench(server, tables, connections, **more):
         return sysbench.run(server, "oltp_point_select", "test", connections,
-                            tables=tables, table_size=ROWS,
-                            rand_type="uniform", **more)
+                            tables=tables, table_size=ROWS, rand_type="uniform", **more)
 
     @classmethod
-    def prepare_program(cls, trees, options, progress):
-        """Make the tables once, and a copy for each server."""
-        made = cls.server(trees, "stock", options, "data")
-        make_tables_once(
-            made, [cls.server(trees, variant, options) for variant
-                   in ("stock", "patched", CONTROL)],
-            lambda: cls.sysbench(made, options, cls.most(options, 2), 1,
-                                 command="prepare"), progress)
+    def make_tables(cls, server, options):
+        cls.sysbench(server, cls.most(options, 2), 1, command="prepare")
 
     @classmethod
-    def measure_pair(cls, trees, options, part, order):
-        servers = [cls.server(trees, variant, options)
-                   for variant in (*order, CONTROL)]
-        try:
-            for server in servers:
-                server.start()
-                cls.sysbench(server, options, cls.most(options, 2), 1,
-                             command="prewarm")
-            found = {}
-            for number, setting in enumerate(cls.settings(options)):
-                # Each server is the first one in its turn
-                turn = number % len(servers)
-                for server in servers[turn:] + servers[:turn]:
-                    cls.measure_cell(server, options, setting, found)
-            return found
-        finally:
-            for server in servers:
-                server.stop()
+    def warm_up(cls, server, options):
+        cls.sysbench(server, cls.most(options, 2), 1, command="prewarm")
 
     @classmethod
-    def measure_cell(cls, server, options, setting, found):
+    def measure_setting(cls, server, options, setting):
         part, protocol, tables, connections = setting
         # Else each statement wakes a CPU that has nothing to do. What that
         # costs differs from start to start by a factor of 2
-        alone = connections == 1 and not options.hits_every_cpu
-        with (on_one_cpu(server.process.pid) if alone
+        with (on_one_cpu(server.process.pid) if connections == 1
               else contextlib.nullcontext()):
             measured = cls.sysbench(
-                server, options, tables, connections, percentile=99,
+                server, tables, connections, percentile=99,
                 seconds=options.hits_seconds, db_ps_mode=PROTOCOLS[protocol],
                 server_cpu=lambda: float(server.cpu_seconds()))
-        values = (measured["rate"],
-                  1e6 * measured["cpu_seconds"] / measured["events"],
-                  measured["p99"])
-        for label, value in zip(LABELS, values):
-            found.setdefault(part + label, {})[server.variant] = value
+        return {part + RATE: measured["rate"],
+                part + CPU: 1e6 * measured["cpu_seconds"] / measured["events"],
+                part + P99: measured["p99"]}
 
     @staticmethod
     def remarks(results, options):

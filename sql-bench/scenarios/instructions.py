@@ -3,8 +3,9 @@
 changes."""
 
 from benchlib import callgrind, wire
-from benchlib.scenario import CONTROL, Scenario, integers, positive, table_bytes
-from benchlib.servers import Server, create_tables
+from benchlib.scenario import (CONTROL, OwnServers, integers, positive, table_bytes,
+                               tree_of)
+from benchlib.servers import Server, create_tables, make_once
 
 ROWS = 2000                     # of each table that is open
 RANGE = 20                      # rows of the longer SELECT
@@ -20,15 +21,30 @@ COLUMNS = 30                    # of one more table, "wide"
 SMALL = 64                      # table_open_cache, so that all others miss
 
 
-def hit_label(protocol, name, tables):
-    return (f"{HIT}{protocol}, {name}, {tables} table{'s' * (tables > 1)}")
+def executor(session, protocol, texts):
+    """A function that executes the n-th statement: one of the texts in turn, of other
+    rows each time."""
+    size = RANGE if texts[0].count("{}") > 1 else 1
+
+    def rows(number):
+        first = number * 7919 % (ROWS - size) + 1
+        return (first, first + size - 1)[:1 + (size > 1)]
+
+    if protocol == "text":
+        def execute(number):
+            session.send(texts[number % len(texts)].format(*rows(number)))
+            session.skip_result()
+    else:
+        prepared = [session.prepare(text.replace("{}", "?")) for text in texts]
+
+        def execute(number):
+            session.send_packets(wire.execution(prepared[number % len(prepared)],
+                                                *rows(number)))
+            session.skip_result()
+    return execute
 
 
-def wide_label(protocol):
-    return f"{HIT}{protocol}, point SELECT, {COLUMNS} columns"
-
-
-class Instructions(Scenario):
+class Instructions(OwnServers):
     name = "instructions"
     title = "Instructions of a statement"
     source = "every statement of every server"
@@ -57,7 +73,6 @@ class Instructions(Scenario):
     weight = 3
     pairs = 1
     repeatable = True
-    needs_servers = False
     peers = False
 
     @staticmethod
@@ -81,20 +96,30 @@ class Instructions(Scenario):
     def disk(cls, options):
         return table_bytes(ENGINES, options.instructions_misses) + (1 << 30)
 
+    @staticmethod
+    def hits(options):
+        """{label: (protocol, statements)} of those that find their tables open"""
+        found = {}
+        for protocol in PROTOCOLS:
+            for name, text in STATEMENTS.items():
+                for tables in integers(options.instructions_tables):
+                    found[f"{HIT}{protocol}, {name}, {tables} "
+                          f"table{'s' * (tables > 1)}"] = protocol, [
+                              text.format(table + 1, "{}", "{}")
+                              for table in range(tables)]
+            found[f"{HIT}{protocol}, point SELECT, {COLUMNS} columns"] = protocol, [
+                f"SELECT c{COLUMNS - 1} FROM wide WHERE id = {{}}"]
+        return found
+
     @classmethod
     def cells(cls, options):
         return [{"label": label, "part": None} for label in (
-            *(hit_label(protocol, name, tables) for protocol in PROTOCOLS
-              for name in STATEMENTS
-              for tables in integers(options.instructions_tables)),
-            *(wide_label(protocol) for protocol in PROTOCOLS),
-            *(MISS + engine for engine in ENGINES), CLOSE)]
+            *cls.hits(options), *(MISS + engine for engine in ENGINES), CLOSE)]
 
     @classmethod
-    def server(cls, trees, variant, options):
+    def server(cls, trees, variant, options, _part):
         most = options.instructions_misses
-        return Server(trees / ("stock" if variant == CONTROL else variant),
-                      options.data / f"instructions-{most}",
+        return Server(tree_of(trees, variant), options.data / f"instructions-{most}",
                       [f"--table-definition-cache={4 * most + 1000}",
                        f"--table-open-cache={most + 1000}",
                        # Both then have one list of free TABLEs
@@ -105,100 +130,59 @@ class Instructions(Scenario):
 
     @classmethod
     def prepare_program(cls, trees, options, progress):
-        server = cls.server(trees, "stock", options)
-        ready = server.datadir / "have-all-tables-and-wide"
-        if ready.exists():
-            return
-        server.start("--innodb-flush-log-at-trx-commit=0", "--sync-frm=0",
-                     "--debug-no-sync")
+        make_once(cls.server(trees, "stock", options, None),
+                  lambda server: cls.fill(server, options, progress))
+
+    @classmethod
+    def fill(cls, server, options, progress):
         most = max(integers(options.instructions_tables))
         create_tables(server, DATABASE, "innodb", most, progress,
                       "id INT PRIMARY KEY, k INT NOT NULL, c CHAR(120) NOT "
                       "NULL, pad CHAR(60) NOT NULL, KEY (k)")
         server.sql("".join(
-            f"REPLACE INTO t{number + 1} SELECT seq, seq, REPEAT('c', 119), "
+            f"INSERT INTO t{number + 1} SELECT seq, seq, REPEAT('c', 119), "
             f"REPEAT('p', 59) FROM seq_1_to_{ROWS};" for number in range(most)),
             DATABASE)
         columns = ", ".join(f"c{number} INT NOT NULL DEFAULT 1"
                             for number in range(1, COLUMNS))
-        server.sql(f"CREATE OR REPLACE TABLE wide (id INT PRIMARY KEY, {columns}) "
+        server.sql(f"CREATE TABLE wide (id INT PRIMARY KEY, {columns}) "
                    "ENGINE=InnoDB; INSERT INTO wide (id) SELECT seq FROM "
                    f"seq_1_to_{ROWS};", DATABASE)
         for engine in ENGINES:
             create_tables(server, MISSES + engine, engine,
                           options.instructions_misses, progress)
-        server.stop()
-        ready.touch()
 
     @classmethod
-    def measure_pair(cls, trees, options, _part, order):
-        found = {}
-        for variant in (*order, CONTROL):
-            server = cls.server(trees, variant, options)
-            with callgrind.Counted(server) as counted:
-                for label, value in cls.measure_server(counted, options):
-                    found.setdefault(label, {})[variant] = value
-        return found
+    def measure_server(cls, server, options, _part):
+        with callgrind.Counted(server) as counted:
+            return dict(cls.counts(counted, options))
 
     @classmethod
-    def measure_server(cls, counted, options):
+    def counts(cls, counted, options):
         """Yield (label, instructions a statement)."""
         session = wire.Connection(counted.server.socket, DATABASE)
         count = options.instructions_statements
+        for label, (protocol, texts) in cls.hits(options).items():
+            yield label, counted.each(count, executor(session, protocol, texts))
 
-        def numbered(number, size):
-            first = number * 7919 % (ROWS - size) + 1
-            return (first, first + size - 1)[:1 + (size > 1)]
+        def miss(number):
+            session.send(f"SELECT * FROM t{number % options.instructions_misses + 1}")
+            session.skip_result()
 
-        for protocol in PROTOCOLS:
-            for name, text in STATEMENTS.items():
-                size = RANGE if text.count("{}") > 2 else 1
-                for tables in integers(options.instructions_tables):
-                    if protocol == "prepared":
-                        statements = [session.prepare(text.format(
-                            table + 1, *2 * "?")) for table in range(tables)]
+        def open_tables():
+            return session.status("Open_tables")["Open_tables"]
 
-                        def execute(number):
-                            session.send_packets(wire.execution(
-                                statements[number % tables],
-                                *numbered(number, size)))
-                            session.skip_result()
-                    else:
-                        def execute(number):
-                            session.send(text.format(number % tables + 1,
-                                                     *numbered(number, size)))
-                            session.skip_result()
-                    yield (hit_label(protocol, name, tables),
-                           counted.each(count, execute))
-            text = f"SELECT c{COLUMNS - 1} FROM wide WHERE id = {{}}"
-            if protocol == "prepared":
-                wide = session.prepare(text.format("?"))
-
-                def read(number):
-                    session.send_packets(wire.execution(wide, *numbered(number, 1)))
-                    session.skip_result()
-            else:
-                def read(number):
-                    session.send(text.format(*numbered(number, 1)))
-                    session.skip_result()
-            yield wide_label(protocol), counted.each(count, read)
         for engine in ENGINES:
             session.query(f"USE {MISSES}{engine}")
             session.query("SET GLOBAL table_open_cache = "
                           f"{options.instructions_misses + 1000}")
-
-            def miss(number):
-                session.send(f"SELECT * FROM t"
-                             f"{number % options.instructions_misses + 1}")
-                session.skip_result()
             for number in range(options.instructions_misses):
                 miss(number)
             if engine == ENGINES[0]:
-                opened = session.status("Open_tables")["Open_tables"]
+                opened = open_tables()
                 cost = counted.once(lambda: session.query(
                     f"SET GLOBAL table_open_cache = {SMALL}"))
-                yield CLOSE, cost / (
-                    opened - session.status("Open_tables")["Open_tables"])
+                yield CLOSE, cost / (opened - open_tables())
             session.query(f"SET GLOBAL table_open_cache = {SMALL}")
             yield MISS + engine, counted.each(count, miss)
         session.close()

@@ -2,15 +2,16 @@
 """What an open table takes: memory and descriptors."""
 
 import os
-import pathlib
 
-from benchlib import heap
-from benchlib.scenario import CONTROL, engines, integers
-from benchlib.servers import Server
+from benchlib import heap, sysbench
+from benchlib.load import read_files
+from benchlib.scenario import (RESERVED_DESCRIPTORS, OwnServers, descriptor_limit,
+                               engines, integers, table_bytes, tree_of)
+from benchlib.servers import Server, create_tables, make_once
 from benchlib.usage import resident
 
-from .scale import Scale
-
+DATABASE = "memory"
+INNODB_FILES = 500              # that InnoDB keeps open, beside other engines
 KNOWN = "MiB of the server, all definitions known, next to no table open"
 OPEN = "MiB of the server, tables open"
 TABLE = "KiB an open table"
@@ -22,10 +23,16 @@ def descriptors(pid):
     return len(os.listdir(f"/proc/{pid}/fd"))
 
 
-class Memory(Scale):
-    """Its tables and servers are those of scale."""
+def read(server, count, tables):
+    """Read the first tables, in order."""
+    sysbench.run(server, "open_tables", DATABASE, 1, events=count, tables=tables,
+                 first=1, random="off")
+
+
+class Memory(OwnServers):
     name = "memory"
     title = "Memory and descriptors of open tables"
+    source = "servers with 100,000 tables"
     question = (
         "How much memory, and how many descriptors, does an open table take?")
     method = (
@@ -34,43 +41,41 @@ class Memory(Scale):
         "it opens all of them or, with MyISAM and Aria, as many as the descriptors "
         "allow. An open table takes what the server's resident memory has grown "
         "by, divided by the number of tables.\n"
-        "- Bytes of heap: what a server has allocated to read each of some hundred "
-        "tables once, and not freed, by the functions that allocated it "
-        "(live_memory.c). The twelve tables of WordPress have its columns and "
-        "keys, without rows.")
+        "- Bytes of heap: by how much more of the heap is in use when a server has "
+        "read each of some hundred tables once (heap_size.c). The twelve tables of "
+        "WordPress have its columns and keys, without rows.")
     caveat = (
         "One-column tables without rows: a table of 12 columns with three indexes "
         "takes more. What closed tables have left in the heap is used again for "
         "open ones. So the growth depends on what was opened before; the server's "
         "whole memory does not.")
+    unit = "as named"
     repeatable = True
     weight = 4
-    also_options = ("scale_tables", "scale_engines")
 
     @staticmethod
     def add_arguments(parser):
-        """Those of scale."""
+        parser.add_argument("--memory-tables", metavar="N,N...",
+                            help="numbers of tables (default 10000,100000; quick 2000)")
+        parser.add_argument("--memory-engines", default="innodb,myisam,aria")
+
+    @staticmethod
+    def numbers(options):
+        return integers(options.memory_tables or
+                        ("2000" if options.quick else "10000,100000"))
 
     @classmethod
-    def settings(cls, options):
-        """(part, engine, tables, no caches) of each part"""
-        numbers = integers(options.scale_tables or
-                           ("2000" if options.quick else "10000,100000"))
-        return [(f"{engine}, {number} tables: ", engine, number, [])
-                for engine in engines(options.scale_engines)
-                for number in numbers]
+    def table_parts(cls, options):
+        """{part: (engine, tables)} of those that measure the server's memory"""
+        return {f"{engine}, {number} tables: ": (engine, number)
+                for engine in engines(options.memory_engines)
+                for number in cls.numbers(options)}
 
-    @classmethod
-    def check(cls, options):
-        """Needs no size of a cache."""
-        integers(options.scale_tables or "1")
-        engines(options.scale_engines)
-
-    @classmethod
-    def heap_parts(cls, options):
+    @staticmethod
+    def heap_parts(options):
         """{part: (engine, schema)} of those that measure the heap"""
         return {f"{engine}, {schema}: ": (engine, schema)
-                for engine in engines(options.scale_engines)
+                for engine in engines(options.memory_engines)
                 for schema in heap.SCHEMAS}
 
     @staticmethod
@@ -79,84 +84,90 @@ class Memory(Scale):
         return -(-(75 if options.quick else 750) // len(heap.SCHEMAS[schema]))
 
     @classmethod
+    def check(cls, options):
+        sysbench.require()
+
+    @classmethod
+    def disk(cls, options):
+        return table_bytes(engines(options.memory_engines), max(cls.numbers(options)))
+
+    @classmethod
     def parts(cls, options):
-        return super().parts(options) + list(cls.heap_parts(options))
+        return [*cls.table_parts(options), *cls.heap_parts(options)]
 
     @classmethod
     def cells(cls, options):
         return [{"label": part + label, "part": part}
-                for part, _, _, _ in cls.settings(options)
-                for label in (KNOWN, OPEN, TABLE, DESCRIPTORS)] + [
-                    {"label": part + label, "part": part}
-                    for part in cls.heap_parts(options)
-                    for label in (HEAP, *(f"{HEAP}: {name}" for name, _ in
-                                          heap.COMPONENTS))]
+                for part in cls.parts(options)
+                for label in ((HEAP,) if part in cls.heap_parts(options)
+                              else (KNOWN, OPEN, TABLE, DESCRIPTORS))]
 
     @classmethod
-    def heap_server(cls, trees, variant, options, part):
-        engine, schema = cls.heap_parts(options)[part]
-        databases = cls.databases(options, schema)
-        return Server(
-            trees / ("stock" if variant == CONTROL else variant),
-            options.data / f"heap-{engine}-{schema.replace(' ', '-')}-"
-                              f"{databases}",
-            ["--table-definition-cache=2000", "--table-open-cache=2000",
-             "--innodb-buffer-pool-load-at-startup=0",
-             "--innodb-stats-auto-recalc=0"], variant)
+    def server(cls, trees, variant, options, part):
+        words = ["--innodb-buffer-pool-load-at-startup=0"]
+        if part in cls.heap_parts(options):
+            engine, schema = cls.heap_parts(options)[part]
+            data = (f"heap-{engine}-{schema.replace(' ', '-')}-"
+                    f"{cls.databases(options, schema)}")
+            words += ["--table-definition-cache=2000", "--table-open-cache=2000",
+                      "--innodb-stats-auto-recalc=0"]
+        else:
+            engine, tables = cls.table_parts(options)[part]
+            data = f"memory-{engine}-{max(cls.numbers(options))}"
+            words += [f"--table-definition-cache={tables + 1000}",
+                      "--table-open-cache=400", "--table-open-cache-instances=8",
+                      "--open-files-limit=1048576",
+                      f"--innodb-open-files={INNODB_FILES}",
+                      "--innodb-buffer-pool-dump-at-shutdown=0"]
+            if engine == "innodb":
+                # A page of each table, and its rows in InnoDB's dictionary
+                words.append(f"--innodb-buffer-pool-size={256 + tables * 3 // 64}M")
+        return Server(tree_of(trees, variant), options.data / data, words, variant)
 
     @classmethod
     def prepare_program(cls, trees, options, progress):
-        super().prepare_program(trees, options, progress)
-        cls.library = heap.live_memory(options.data)
+        cls.library = heap.compile_heap_size(options.data)
         for part, (engine, schema) in cls.heap_parts(options).items():
-            server = cls.heap_server(trees, "stock", options, part)
-            if pathlib.Path(server.datadir, "have").exists():
-                continue
-            server.start("--sync-frm=0", "--debug-no-sync")
-            server.sql(heap.create(schema, engine,
-                                   cls.databases(options, schema)))
-            server.stop()
-            pathlib.Path(server.datadir, "have").touch()
+            make_once(cls.server(trees, "stock", options, part),
+                      lambda server: server.sql(heap.create(
+                          schema, engine, cls.databases(options, schema))))
+        for part, (engine, tables) in cls.table_parts(options).items():
+            if tables == max(cls.numbers(options)):
+                make_once(cls.server(trees, "stock", options, part),
+                          lambda server: create_tables(server, DATABASE, engine,
+                                                       tables, progress))
 
     @classmethod
-    def measure_pair(cls, trees, options, part, order):
-        if part not in cls.heap_parts(options):
-            return super().measure_pair(trees, options, part, order)
-        _, schema = cls.heap_parts(options)[part]
-        found = {}
-        for name in (*order, CONTROL):
-            server = cls.heap_server(trees, name, options, part)
-            measured = heap.measure(server, schema,
-                                    cls.databases(options, schema),
-                                    cls.library)
-            found.setdefault(part + HEAP, {})[name] = sum(measured.values())
-            for component, size in measured.items():
-                found.setdefault(f"{part}{HEAP}: {component}",
-                                 {})[name] = size
-        return found
+    def measure_server(cls, server, options, part):
+        if part in cls.heap_parts(options):
+            _, schema = cls.heap_parts(options)[part]
+            return {HEAP: heap.measure(server, schema,
+                                       cls.databases(options, schema), cls.library)}
+        engine, tables = cls.table_parts(options)[part]
+        most = (tables if engine == "innodb" else
+                (descriptor_limit() - RESERVED_DESCRIPTORS - INNODB_FILES) // 2)
+        read_files(server.datadir / DATABASE)
+        with server:
+            return cls.growth(server, min(tables, most), tables)
 
-    @classmethod
-    def measure_server(cls, server, engine, tables, caches):
+    @staticmethod
+    def growth(server, count, tables):
+        """What a server takes when it knows all tables, and when so many are open."""
         def state():
             pid = server.process.pid
             return (resident(pid), descriptors(pid),
                     server.status("Open_tables"))
 
-        cls.read(server, tables, tables, 1)         # the definitions
+        read(server, tables, tables)            # the definitions
         # Stock closes all tables when the limit changes, the patched server
         # those beyond it
         server.sql("SET GLOBAL table_open_cache=10")
         known = state()
-        number = min(tables, cls.most_open(engine))
-        server.sql(f"SET GLOBAL table_open_cache={number + 10}")
-        cls.read(server, number, tables, 1)
+        server.sql(f"SET GLOBAL table_open_cache={count + 10}")
+        read(server, count, tables)
         opened = state()
-        memory, files, count = (after - before
-                                for before, after in zip(known, opened))
+        memory, files, more = (after - before
+                               for before, after in zip(known, opened))
         return {KNOWN: known[0] / 2**20, OPEN: opened[0] / 2**20,
-                TABLE: memory / 2**10 / count,
-                DESCRIPTORS: round(files / count, 2)}
-
-    @classmethod
-    def remarks(cls, results, options):
-        return []
+                TABLE: memory / 2**10 / more,
+                DESCRIPTORS: round(files / more, 2)}

@@ -2,13 +2,12 @@
 """The base of the scenarios in which visitors ask for pages of many sites."""
 
 import json
-import shutil
 
 from benchlib import visitors
 from benchlib.load import read_files
-from benchlib.scenario import (CONTROL, RESERVED_DESCRIPTORS, Scenario,
-                               descriptor_limit, engines, integers)
-from benchlib.servers import BenchError, Server, copy_for_each
+from benchlib.scenario import (CONTROL, RESERVED_DESCRIPTORS, OwnServers,
+                               descriptor_limit, engines, integers, tree_of)
+from benchlib.servers import BenchError, Server, make_once
 from benchlib.statistics import median, ratio_of_pairs
 from benchlib.usage import resident
 
@@ -53,14 +52,14 @@ def server_options(pool, tables, definitions=None):
             "--innodb-open-files=2000", "--innodb-flush-method=fsync"]
 
 
-class Pages(Scenario):
+class Pages(OwnServers):
     """What it measures: in a closed loop, if the scenario has a closed_loop, and
     at each of rates(options), in each of states(options)."""
 
     unit = "as named"
     weight = 10
-    needs_servers = False
     turns = ("stock", "patched", CONTROL)
+    besides = ()
     made = None                 # which sites they are; in the data's directory
     table_bytes = {}            # of a table, all of its files, by engine
     closed_loop = None          # how the labels of the closed loop begin
@@ -79,14 +78,8 @@ class Pages(Scenario):
 
     @classmethod
     def settings(cls, options):
-        """(part, engine, cache) of each part"""
+        """{part: (engine, cache)}"""
         raise NotImplementedError
-
-    @classmethod
-    def engines(cls, options):
-        """Those of which sites are made"""
-        return list(dict.fromkeys(engine for _, engine, _
-                                  in cls.settings(options)))
 
     @classmethod
     def make(cls, server, options, progress):
@@ -123,7 +116,7 @@ class Pages(Scenario):
     def need_descriptors_for(cls, option, options):
         """Refuse an option that wants more open tables than this shell may
         have."""
-        need = (2 * max(cache for _, _, cache in cls.settings(options))
+        need = (2 * max(cache for _, cache in cls.settings(options).values())
                 + RESERVED_DESCRIPTORS)
         if need > descriptor_limit():
             raise BenchError(f"{option}: {need} descriptors are needed, this "
@@ -132,11 +125,12 @@ class Pages(Scenario):
     @classmethod
     def disk(cls, options):
         return 3 * (cls.sites(options) + 1) * TABLES * sum(
-            cls.table_bytes[engine] for engine in cls.engines(options))
+            cls.table_bytes[engine] for engine in
+            {engine for engine, _ in cls.settings(options).values()})
 
     @classmethod
     def parts(cls, options):
-        return [part for part, _, _ in cls.settings(options)]
+        return list(cls.settings(options))
 
     @classmethod
     def cells(cls, options):
@@ -160,36 +154,26 @@ class Pages(Scenario):
                 / f"pages-{cls.made}-{engine}-{cls.sites(options)}")
 
     @classmethod
-    def server(cls, trees, variant, options, engine, data=None):
-        tables = (cls.sites(options) + 1) * TABLES
+    def server(cls, trees, variant, options, part, data=None):
+        engine, _ = cls.settings(options)[part]
+        tables, tree = (cls.sites(options) + 1) * TABLES, tree_of(trees, variant)
         # Half of each InnoDB table fits the buffer pool
         pool = tables * cls.table_bytes["innodb"] // 2 * (engine == "innodb")
-        return Server(trees / variant,
-                      cls.directory(options, engine) / (data or variant),
+        return Server(tree, cls.directory(options, engine) / (data or tree.name),
                       [f"--default-storage-engine={engine}",
-                       *server_options(pool, tables, cls.definitions(options))])
-
-    @classmethod
-    def is_made(cls, options, engine):
-        return (cls.directory(options, engine) / "ready").exists()
+                       *server_options(pool, tables, cls.definitions(options))],
+                      variant)
 
     @classmethod
     def prepare_program(cls, trees, options, progress):
         """Make the sites once for each engine, and a copy for each variant."""
         visitors.compile_visitors(options.trees / "bench")
-        for engine in cls.engines(options):
-            if cls.is_made(options, engine):
-                continue
-            shutil.rmtree(cls.directory(options, engine), ignore_errors=True)
-            server = cls.server(trees, "stock", options, engine, "data")
-            server.start("--innodb-flush-log-at-trx-commit=0",
-                         "--debug-no-sync", "--skip-innodb-doublewrite",
-                         "--sync-frm=0", "--innodb-stats-auto-recalc=0")
-            cls.make(server, options, progress)
-            server.stop()
-            copy_for_each(server, [
-                cls.server(trees, variant, options, engine)
-                for variant in ("stock", "patched")], progress)
+        for part in cls.parts(options):
+            made = cls.server(trees, "stock", options, part, "data")
+            made.options.append("--innodb-stats-auto-recalc=0")
+            make_once(made, lambda server: cls.make(server, options, progress),
+                      [cls.server(trees, variant, options, part)
+                       for variant in ("stock", "patched")], progress)
 
     @classmethod
     def make_sites(cls, server, options, progress, sql):
@@ -202,36 +186,29 @@ class Pages(Scenario):
 
     @classmethod
     def measure_pair(cls, trees, options, part, order):
-        _, engine, cache = next(setting for setting in cls.settings(options)
-                                if setting[0] == part)
-        visitors.write_pages(cls.pages_file(options, engine),
+        engine, _ = cls.settings(options)[part]
+        visitors.write_pages(cls.directory(options, engine) / "pages.txt",
                              cls.pages(options, engine))
-        full = (cls.full_rate(trees, options, engine, cache)
-                if cls.rates(options) else None)
-        found = {}
-        for name in order:
-            server = cls.server(trees, "stock" if name == CONTROL else name,
-                                options, engine)
-            for label, value in cls.measure_server(
-                    server, options, engine, cache, full).items():
-                found.setdefault(part + label, {})[name] = value
-        return found
+        cls.full = (cls.full_rate(trees, options, part) if cls.rates(options)
+                    else None)
+        return super().measure_pair(trees, options, part, order)
 
     @classmethod
-    def measure_server(cls, server, options, engine, cache, full):
+    def measure_server(cls, server, options, part):
         """{label: value}, of a server that runs neither before nor after."""
+        engine, cache = cls.settings(options)[part]
         found = {}
         for state in cls.states(options):
             if state == WARM:
                 cls.start(server, cache)
-                cls.ask(server, options, engine, 100)
+                cls.ask(server, options, 100)
                 if cls.closed_loop is not None:
-                    found.update(cls.busy(server, options, engine))
+                    found.update(cls.busy(server, options))
             for number, rate in enumerate(cls.rates(options)):
                 if state == COLD:
                     cls.start(server, cache)
-                said = cls.ask(server, options, engine, 300 + 100 * number,
-                               full * rate / 100)
+                said = cls.ask(server, options, 300 + 100 * number,
+                               cls.full * rate / 100)
                 found.update((at_rate(state, rate) + label, value)
                              for label, value in waits(said).items())
         forget = cls.forget_comments(options, engine)
@@ -247,10 +224,10 @@ class Pages(Scenario):
         server.start(f"--table-open-cache={cache}")
 
     @classmethod
-    def busy(cls, server, options, engine):
+    def busy(cls, server, options):
         """Each of so many clients asks for the next page at once."""
         before = server.status("Opened_tables")
-        said = cls.ask(server, options, engine, 200)
+        said = cls.ask(server, options, 200)
         opened = server.status("Opened_tables") - before
         return {cls.closed_loop + label: value for label, value in zip(
             CLOSED_LABELS, (
@@ -262,16 +239,12 @@ class Pages(Scenario):
         return resident(server.process.pid) / (1 << 20)
 
     @classmethod
-    def pages_file(cls, options, engine):
-        return cls.directory(options, engine) / "pages.txt"
-
-    @classmethod
-    def ask(cls, server, options, engine, seed, rate=None):
+    def ask(cls, server, options, seed, rate=None):
         """What visitors find; rate: of pages a second, None for the closed
         loop."""
         said = visitors.ask(
             visitors.compile_visitors(options.trees / "bench"), server,
-            cls.pages_file(options, engine), sites=cls.sites(options),
+            server.datadir.parent / "pages.txt", sites=cls.sites(options),
             items=cls.items,
             user="site{site}", password="password {site}",
             database="site{site}", rate=rate, seed=seed,
@@ -283,11 +256,12 @@ class Pages(Scenario):
         return said
 
     @classmethod
-    def full_rate(cls, trees, options, engine, cache):
+    def full_rate(cls, trees, options, part):
         """Pages a second of stock when it is warm and all clients are busy. It is
         measured once, and kept for a run that is resumed: the rates of all
         pairs are parts of it."""
-        server = cls.server(trees, "stock", options, engine)
+        engine, cache = cls.settings(options)[part]
+        server = cls.server(trees, "stock", options, part)
         file = (cls.directory(options, engine)
                 / f"full-{cache}-{cls.seconds(options)}.json")
         if str(file) not in FULL_RATES:
@@ -295,8 +269,8 @@ class Pages(Scenario):
                 FULL_RATES[str(file)] = json.loads(file.read_text())
             else:
                 cls.start(server, cache)
-                cls.ask(server, options, engine, 100)
-                FULL_RATES[str(file)] = cls.ask(server, options, engine,
+                cls.ask(server, options, 100)
+                FULL_RATES[str(file)] = cls.ask(server, options,
                                                 200)["pages_a_second"]
                 server.stop()
                 file.write_text(json.dumps(FULL_RATES[str(file)]))
@@ -321,9 +295,9 @@ FULL_RATES = {}                 # of stock, by the file that keeps it
 
 
 def settings_of(engine_names, caches):
-    """(part, engine, cache) of each part"""
-    return [(f"{engine}, table_open_cache={cache}: ", engine, cache)
-            for engine in engines(engine_names) for cache in integers(caches)]
+    """{part: (engine, cache)}"""
+    return {f"{engine}, table_open_cache={cache}: ": (engine, cache)
+            for engine in engines(engine_names) for cache in integers(caches)}
 
 
 class AtRates(Pages):

@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A large query cache: filled, read, invalidated, and kept full for long."""
+"""A large query cache: filled, read, and invalidated."""
 
 import random
-import re
 import threading
 import time
 
 from benchlib import wire
 from benchlib.processes import in_processes
-from benchlib.scenario import Scenario, positive
+from benchlib.scenario import OwnServers, available_memory, positive, tree_of
 from benchlib.servers import BenchError, Server
-from benchlib.statistics import median
-from benchlib.usage import thread_times
+from benchlib.statistics import percentile
 
 DATABASE = "tc_query_cache"
 ROWS = 1000                     # of each table
@@ -21,35 +19,16 @@ READERS = 8                     # sessions whose SELECTs are timed
 # Results of 500 to 1500 bytes that a gigabyte holds, and how many of them the
 # INSERT of bug 28382 invalidates
 PER_GIGABYTE, INVALIDATED = 650000, 186000
-REPLACE_BYTES = 64 << 20        # the cache of the steady replacement
 STAGES = "performance_schema.events_stages_summary_global_by_event_name"
 LOCK_WAIT = "stage/sql/Waiting for query cache lock"
 
 DURING, WITHOUT = "during the INSERT", "without the INSERT"
-INSERT, ON_CPU, NO_CPU = ("the INSERT, ms", "the INSERT on a CPU, ms",
-                          "the INSERT waits for a CPU, ms")
+INSERT = "the INSERT, ms"
 LOCK, QUIET_LOCK = (f"longest wait for the lock {DURING}, ms",
                     f"longest wait for the lock {WITHOUT}, ms")
 FILL, KEPT, READ, HITS = ("fill, results/s", "results kept after the fill",
                           "SELECTs/s", "hits in 100 SELECTs")
 PERCENTILES = (("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0))
-REPLACE = "steady replacement, "
-REPLACED, REPLACE_HITS, REPLACE_FREE = (
-    "SELECTs/s", "hits in 100 SELECTs", "free memory, percent")
-
-
-def readers(name):
-    """How many sessions read: of bug:1 one, of bug as many as usual."""
-    return int(name.partition(":")[2] or READERS)
-
-
-def spread(name, results):
-    """Number of results for each table; the last one gets the INSERT."""
-    tables = name.partition(":")[0]
-    if tables == "bug":
-        invalidated = results * INVALIDATED // PER_GIGABYTE
-        return [results - invalidated, invalidated]
-    return [results // int(tables)] * int(tables)
 
 
 def select(table, number):
@@ -120,30 +99,7 @@ def read_timed(pipe, socket, counts, begin, seconds, seed):
     pipe.send(took)
 
 
-def replace(pipe, socket, selects, number):
-    """New results, most small, some up to 96 kB, and old ones at random."""
-    session = wire.Connection(socket, DATABASE)
-    chance = random.Random(number)
-    newest = done = 0
-    while done < selects:
-        batch = []
-        for _ in range(BATCH):
-            if newest > 100 and chance.random() < 0.3:
-                which = max(1, newest - int(chance.expovariate(1 / 2000)))
-            else:
-                newest += 1
-                which = newest
-            size = random.Random(which).choice(
-                (50, 100, 200, 500, 500, 1000, 1000, 2000, 4000, 8000, 16000,
-                 64000))
-            batch.append(f"SELECT LEFT(b,{size // 2 + which % size}),{which} "
-                         f"FROM big WHERE id={number}")
-        run_batch(session, batch)
-        done += BATCH
-    pipe.send(done)
-
-
-class QueryCache(Scenario):
+class QueryCache(OwnServers):
     name = "query-cache"
     title = "A large query cache, and one INSERT that invalidates much of it"
     source = "MySQL bug 28382"
@@ -152,117 +108,60 @@ class QueryCache(Scenario):
         "it cost the others? How much does the cache hold?")
     method = (
         f"{FILLERS} sessions fill the cache with as many results of 500 to 1500 "
-        "bytes as it may hold, and then read them at random. After that, "
-        f"{READERS} sessions read at random, and each SELECT is timed. After a "
-        "second one INSERT follows, into a table that they do not read if there is "
-        "more than one. How long statements waited for the query cache's lock is "
-        "what the performance schema says. A stock server is killed when the "
-        "INSERT takes longer than a limit: then its time is the limit.\n\n"
-        "- 'bug': the results are spread over two tables, as in the bug report. A "
-        "number in its place: evenly over so many tables. ':1': one session "
-        "reads.\n"
-        "- 'steady replacement': a full cache of 64 MB continues to take new "
-        "results of mixed sizes. Its free memory is what fragmentation has made "
-        "useless.")
+        "bytes as it may hold, of two tables as in the bug report, and then read them at "
+        f"random. After that, {READERS} sessions read at random, and each SELECT is "
+        "timed. After a second one INSERT follows, into a table that they do not read. "
+        "How long statements waited for the query cache's lock is what the performance "
+        "schema says. A stock server is killed when the INSERT takes longer than a "
+        "limit: then its time is the limit.")
     caveat = (
         "The sessions that read share the CPUs with the server. With few CPUs the "
         "longest times, of SELECTs and of waits for the lock, are those for which "
         "the kernel had taken the CPU away from the thread that held the lock.")
     unit = "as named"
     weight = 6
-    needs_servers = False
+    besides = ()
 
     @staticmethod
     def add_arguments(parser):
         parser.add_argument("--qc-megabytes", type=positive,
                             help="query_cache_size (default 1024; quick 256)")
-        parser.add_argument("--qc-tables",
-                            help="numbers of tables, or 'bug', with the "
-                            f"number of readers if it is not {READERS} "
-                            "(default bug,bug:1,1,10,100; quick bug)")
         parser.add_argument("--qc-limit", type=float,
                             help="seconds that the INSERT may take (default "
                             "90; quick 15)")
-        parser.add_argument("--qc-replace", type=int,
-                            help="SELECTs of the steady replacement, 0 for "
-                            "none (default 400000; quick 60000)")
 
     @staticmethod
-    def settings(options):
-        quick = options.quick
-        replaced = options.qc_replace
-        if replaced is None:
-            replaced = 60000 if quick else 400000
-        spreads = (options.qc_tables or
-                   ("bug" if quick else "bug,bug:1,1,10,100")).split(",")
-        return {"bytes": (options.qc_megabytes or
-                          (256 if quick else 1024)) << 20,
-                "spreads": spreads,
-                "limit": options.qc_limit or (15 if quick else 90),
-                "seconds": 3 if quick else 5, "replace": replaced}
+    def megabytes(options):
+        return options.qc_megabytes or (256 if options.quick else 1024)
+
+    @staticmethod
+    def limit(options):
+        return options.qc_limit or (15 if options.quick else 90)
 
     @classmethod
     def check(cls, options):
-        settings = cls.settings(options)
-        for name in settings["spreads"]:
-            if not re.fullmatch("(bug|[1-9][0-9]*)(:[1-9][0-9]*)?", name):
-                raise BenchError(f"--qc-tables: '{name}' is not like 10, bug, "
-                                 "or bug:1")
-        if settings["limit"] < 10:
+        if cls.limit(options) < 10:
             raise BenchError("--qc-limit: at least 10 seconds")
-        if 0 < settings["replace"] < 1000 or settings["replace"] < 0:
-            raise BenchError("--qc-replace: 0, or at least 1000")
-        with open("/proc/meminfo", encoding="ascii") as file:
-            available = next(int(line.split()[1]) << 10 for line in file
-                             if line.startswith("MemAvailable"))
-        if settings["bytes"] * 1.25 + (1 << 30) > available:
+        if (cls.megabytes(options) << 20) * 1.25 + (1 << 30) > available_memory():
             raise BenchError("too little memory for a query cache of "
-                             f"{settings['bytes'] >> 20} MB; choose a smaller "
+                             f"{cls.megabytes(options)} MB; choose a smaller "
                              "one by --qc-megabytes")
+
+    @staticmethod
+    def parts(options):
+        return ["bug: "]
 
     @classmethod
     def cells(cls, options):
-        settings = cls.settings(options)
-        found = []
-        for part in cls.parts(options):
-            labels = [REPLACED, REPLACE_HITS, REPLACE_FREE]
-            if part != REPLACE:
-                labels = [INSERT, ON_CPU, NO_CPU, LOCK, QUIET_LOCK, FILL, KEPT, READ, HITS]
-                labels += [f"SELECT {name} {when}, ms"
-                           for name, _ in PERCENTILES
-                           for when in (WITHOUT, DURING)]
-            found += [{"label": f"{part}{label}", "part": part}
-                      for label in labels]
-        return found
+        return [{"label": part + label, "part": part} for part in cls.parts(options)
+                for label in (INSERT, LOCK, QUIET_LOCK, FILL, KEPT, READ, HITS,
+                              *(f"SELECT {name} {when}, ms" for name, _ in PERCENTILES
+                                for when in (WITHOUT, DURING)))]
 
     @classmethod
-    def parts(cls, options):
-        settings = cls.settings(options)
-        return ([f"{tables}: " for tables in settings["spreads"]]
-                + ([REPLACE] if settings["replace"] else []))
-
-    @classmethod
-    def measure_pair(cls, trees, options, part, order):
-        settings = cls.settings(options)
-        found = {}
-        for variant in order:
-            server = Server(trees / variant,
-                            options.data / "data-query-cache",
-                            cls.options())
-            measured = (cls.replacement(server, settings) if part == REPLACE
-                        else cls.one_spread(server, part[:-2], settings))
-            cls.check_labels(part, measured, options)
-            for label, value in measured.items():
-                found.setdefault(f"{part}{label}", {})[variant] = value
-        return found
-
-    @classmethod
-    def check_labels(cls, part, measured, options):
-        """What is measured under a label that no cell has would be lost."""
-        known = {cell["label"] for cell in cls.cells(options)}
-        lost = [label for label in measured if part + label not in known]
-        if lost:
-            raise BenchError(f"no cell for {lost}")
+    def server(cls, trees, variant, options, _part):
+        return Server(tree_of(trees, variant), options.data / "data-query-cache",
+                      cls.options(), variant)
 
     @staticmethod
     def options():
@@ -297,14 +196,14 @@ class QueryCache(Scenario):
         return int(longest) / 1e9
 
     @classmethod
-    def one_spread(cls, server, name, settings):
-        results = PER_GIGABYTE * (settings["bytes"] >> 20) // 1024
-        counts = spread(name, results)
-        sessions = range(readers(name))
-        seconds, limit = settings["seconds"], settings["limit"]
+    def measure_server(cls, server, options, _part):
+        results = PER_GIGABYTE * cls.megabytes(options) // 1024
+        invalidated = results * INVALIDATED // PER_GIGABYTE
+        counts = [results - invalidated, invalidated]   # of each table
+        seconds, limit = 3 if options.quick else 5, cls.limit(options)
         found = {}
         server.start()
-        session = cls.connect(server, settings["bytes"])
+        session = cls.connect(server, cls.megabytes(options) << 20)
         create_results(session, len(counts))
 
         begin = time.monotonic()
@@ -326,24 +225,23 @@ class QueryCache(Scenario):
         cls.forget_waits(session)
         begin = time.monotonic() + 0.5
         took = in_processes(read_timed, [
-            (server.socket, counts, begin, seconds, i) for i in sessions])
+            (server.socket, counts, begin, seconds, i) for i in range(READERS)])
         cls.percentiles(found, WITHOUT, took)
         found[QUIET_LOCK] = cls.longest_wait(session)
 
         cls.forget_waits(session)
-        times = []
         begin = time.monotonic() + 0.5
         writer = threading.Thread(target=cls.invalidate, args=(
-            server, len(counts) - 1, begin + 1, found, times))
+            server, len(counts) - 1, begin + 1, found))
         # Stock's INSERT may take minutes, in which its lock is not free
         killer = threading.Timer(1.5 + limit, cls.kill,
-                                 (server, found, limit, times))
+                                 (server, found, limit))
         try:
             writer.start()
             killer.start()
             took = in_processes(read_timed, [
                 (server.socket, counts, begin, seconds, READERS + i)
-                for i in sessions])
+                for i in range(READERS)])
             cls.percentiles(found, DURING, took)
             writer.join()
         finally:
@@ -362,80 +260,38 @@ class QueryCache(Scenario):
         return found
 
     @staticmethod
-    def invalidate(server, table, when, found, times):
-        """Measure the INSERT; 'times' becomes a function that gives the times
-        of its thread in the server since it began."""
+    def invalidate(server, table, when, found):
+        """Measure the INSERT."""
         session = wire.Connection(server.socket, DATABASE)
-        (tid,), = session.query("SELECT TID FROM information_schema.processlist"
-                                " WHERE ID=CONNECTION_ID()")
-        pid = server.process.pid
         time.sleep(max(0, when - time.monotonic()))
-        before = thread_times(pid, int(tid))
-        times.append(lambda: [1e3 * (now - then) for now, then
-                              in zip(thread_times(pid, int(tid)), before)])
         begin = time.monotonic()
         try:
             session.query(f"INSERT INTO t{table} VALUES ({ROWS + 1},'x')")
-            took = 1e3 * (time.monotonic() - begin)
-            found[ON_CPU], found[NO_CPU] = times[0]()
-            found[INSERT] = took
+            found[INSERT] = 1e3 * (time.monotonic() - begin)
         except (OSError, wire.Error):
             pass                        # the server was killed
 
     @staticmethod
-    def kill(server, found, limit, times):
-        if times:
-            found[ON_CPU], found[NO_CPU] = times[0]()
+    def kill(server, found, limit):
         server.kill()
         found[INSERT] = 1e3 * limit
 
     @staticmethod
     def percentiles(found, when, took):
-        took = sorted(sum(took, []))
+        took = sum(took, [])
         if not took:
             raise BenchError("no SELECT was answered")
         for name, share in PERCENTILES:
-            found[f"SELECT {name} {when}, ms"] = 1e3 * took[
-                min(len(took) - 1, int(share * len(took)))]
-
-    @classmethod
-    def replacement(cls, server, settings):
-        server.start()
-        session = cls.connect(server, REPLACE_BYTES)
-        session.query("CREATE TABLE big (id INT PRIMARY KEY, b LONGBLOB) "
-                      "ENGINE=MyISAM")
-        session.query("INSERT INTO big VALUES " + ",".join(
-            f"({i},REPEAT('x',100000))" for i in range(FILLERS)))
-        begin = time.monotonic()
-        done = sum(in_processes(replace, [
-            (server.socket, settings["replace"] // FILLERS, i)
-            for i in range(FILLERS)]))
-        state = session.status("Qcache%")
-        found = {REPLACED: done / (time.monotonic() - begin),
-                 REPLACE_HITS: 100 * state["Qcache_hits"] / done,
-                 REPLACE_FREE: 100 * state["Qcache_free_memory"] /
-                 REPLACE_BYTES}
-        server.stop()
-        return found
+            found[f"SELECT {name} {when}, ms"] = 1e3 * percentile(took, share)
 
     @classmethod
     def remarks(cls, results, options):
-        settings = cls.settings(options)
-        said = []
-        for cell, values in results:
-            if not cell["label"].endswith(": " + INSERT):
-                continue
-            tables = cell["label"].rpartition(": ")[0]
-            limit = 1e3 * settings["limit"]
-            for variant in ("stock", "patched"):
-                killed = sum(value >= limit for value in values[variant])
-                if killed:
-                    said.append(
-                        f"{tables}: the {variant} server was killed in "
-                        f"{killed} of {len(values[variant])} runs, because the"
-                        f" INSERT was not done after {settings['limit']:.0f} "
-                        "s; the ratio is at most that")
-            said.append(f"{tables}: the patched server's INSERT takes "
-                        f"{median(values['patched']):.2g} ms, at most "
-                        f"{max(values['patched']):.2g} ms")
-        return said
+        limit = 1e3 * cls.limit(options)
+        values = next(values for cell, values in results
+                      if cell["label"].endswith(": " + INSERT))
+        killed = {variant: sum(value >= limit for value in values[variant])
+                  for variant in ("stock", "patched")}
+        return [f"the {variant} server was killed in {number} of "
+                f"{len(values[variant])} runs, because the INSERT was not done after "
+                f"{cls.limit(options):.0f} s; the ratio is at most that"
+                for variant, number in killed.items() if number]

@@ -2,10 +2,9 @@
 """What statements cost that fire triggers, if a TABLE reads them when it is written."""
 
 from benchlib import sysbench
-from benchlib.scenario import CONTROL, Scenario, positive
-from benchlib.servers import Server, make_tables_once
+from benchlib.scenario import CONTROL, positive
 
-from .hits import together
+from .hits import TakingTurns, together
 
 TABLES, ROWS = 4, 20000
 SCRIPTS = ("oltp_update_non_index", "oltp_write_only", "oltp_read_write")
@@ -15,7 +14,7 @@ TRIGGERS = {"BEFORE INSERT": "SET NEW.pad=NOW()", "BEFORE UPDATE": "SET NEW.pad=
             "AFTER DELETE": "SET @deleted=OLD.id"}
 
 
-class TriggersWritten(Scenario):
+class TriggersWritten(TakingTurns):
     name = "triggers-written"
     title = "Statements that fire triggers"
     source = "sysbench's oltp_write_only, with triggers"
@@ -32,8 +31,6 @@ class TriggersWritten(Scenario):
     caveat = (
         "sysbench takes a share of the same CPUs. The CPU time is that of all threads "
         "of the server, those that write pages and purge rows included.")
-    unit = "as named"
-    needs_servers = False
 
     @staticmethod
     def add_arguments(parser):
@@ -41,10 +38,6 @@ class TriggersWritten(Scenario):
                             metavar="N", help="(default %(default)s)")
         parser.add_argument("--written-seconds", type=positive, default=4, metavar="N",
                             help="of a measurement (default %(default)s)")
-
-    @staticmethod
-    def check(options):
-        sysbench.require()
 
     @staticmethod
     def disk(options):
@@ -56,13 +49,17 @@ class TriggersWritten(Scenario):
                 for script in SCRIPTS for label in LABELS]
 
     @staticmethod
-    def server(trees, variant, options, data=None):
-        return Server(trees / ("stock" if variant == CONTROL else variant),
-                      options.data / "triggers-written" /
-                      (data or variant.replace(" ", "-")),
-                      ["--table-open-cache=4000", "--innodb-buffer-pool-size=256M",
-                       "--innodb-flush-log-at-trx-commit=2",
-                       "--innodb-log-file-size=512M"], variant)
+    def directory(options):
+        return options.data / "triggers-written"
+
+    @staticmethod
+    def server_options(options):
+        return ["--table-open-cache=4000", "--innodb-buffer-pool-size=256M",
+                "--innodb-flush-log-at-trx-commit=2", "--innodb-log-file-size=512M"]
+
+    @staticmethod
+    def settings(options):
+        return SCRIPTS
 
     @staticmethod
     def sysbench(server, script, connections, **more):
@@ -70,48 +67,26 @@ class TriggersWritten(Scenario):
                             table_size=ROWS, rand_type="uniform", **more)
 
     @classmethod
-    def prepare_program(cls, trees, options, progress):
-        """Make the tables once, and a copy for each server."""
-        made = cls.server(trees, "stock", options, "data")
-
-        def fill():
-            cls.sysbench(made, SCRIPTS[0], 1, command="prepare")
-            made.sql("".join(
-                f"CREATE TRIGGER {when.replace(' ', '_')}_{number} {when} ON "
-                f"sbtest{number} FOR EACH ROW {action};\n"
-                for number in range(1, TABLES + 1)
-                for when, action in TRIGGERS.items()), "test")
-
-        make_tables_once(made, [cls.server(trees, variant, options) for variant
-                                in ("stock", "patched", CONTROL)], fill, progress)
+    def make_tables(cls, server, options):
+        cls.sysbench(server, SCRIPTS[0], 1, command="prepare")
+        server.sql("".join(
+            f"CREATE TRIGGER {when.replace(' ', '_')}_{number} {when} ON "
+            f"sbtest{number} FOR EACH ROW {action};\n"
+            for number in range(1, TABLES + 1)
+            for when, action in TRIGGERS.items()), "test")
 
     @classmethod
-    def measure_pair(cls, trees, options, _part, order):
-        servers = [cls.server(trees, variant, options)
-                   for variant in (*order, CONTROL)]
-        try:
-            for server in servers:
-                server.start()
-                cls.sysbench(server, SCRIPTS[0], 1, command="prewarm")
-                cls.sysbench(server, "oltp_read_write", options.written_connections,
-                             seconds=2)
-            found = {}
-            for number, script in enumerate(SCRIPTS):
-                # Each server is the first one in its turn
-                for server in servers[number:] + servers[:number]:
-                    measured = cls.sysbench(
-                        server, script, options.written_connections,
-                        seconds=options.written_seconds,
-                        server_cpu=lambda: float(server.cpu_seconds()))
-                    for label, value in zip(LABELS, (
-                            measured["rate"],
-                            1e6 * measured["cpu_seconds"] / measured["events"])):
-                        found.setdefault(f"{script}: {label}", {})[
-                            server.variant] = value
-            return found
-        finally:
-            for server in servers:
-                server.stop()
+    def warm_up(cls, server, options):
+        cls.sysbench(server, SCRIPTS[0], 1, command="prewarm")
+        cls.sysbench(server, "oltp_read_write", options.written_connections, seconds=2)
+
+    @classmethod
+    def measure_setting(cls, server, options, script):
+        measured = cls.sysbench(server, script, options.written_connections,
+                                seconds=options.written_seconds,
+                                server_cpu=lambda: float(server.cpu_seconds()))
+        return {f"{script}: {RATE}": measured["rate"],
+                f"{script}: {CPU}": 1e6 * measured["cpu_seconds"] / measured["events"]}
 
     @staticmethod
     def remarks(results, options):

@@ -2,13 +2,11 @@
 """How long statements take right after a restart, with and without the plugin that opens
 the tables again."""
 
-import shutil
-
 from benchlib import visitors
 from benchlib.load import read_files, run, shares
-from benchlib.scenario import (CONTROL, TABLE_BYTES, Scenario, engines,
-                               innodb_options, need_descriptors, positive)
-from benchlib.servers import BenchError, Server, copy_for_each, create_tables
+from benchlib.scenario import (CONTROL, TABLE_BYTES, OwnServers, engines,
+                               innodb_options, need_descriptors, positive, tree_of)
+from benchlib.servers import BenchError, Server, create_tables, make_once
 from benchlib.disk import slow_disk
 from benchlib.statistics import percentile
 
@@ -36,7 +34,7 @@ def use(session, tables):
             session.query(f"SELECT id FROM t{table} LIMIT 1")
 
 
-class WarmRestart(Scenario):
+class WarmRestart(OwnServers):
     name = "warm-restart"
     title = "The first seconds after a restart"
     source = "updates, and restarts in the night"
@@ -57,7 +55,7 @@ class WarmRestart(Scenario):
         "has started, so the plugin has a lead of as long as that takes.")
     unit = "as named"
     higher_is_better = False
-    needs_servers = False
+    besides = (CONTROL, NO_PLUGIN)
     weight = 4
     pairs = 3
 
@@ -99,55 +97,40 @@ class WarmRestart(Scenario):
                 for part in cls.parts(options) for label in LABELS]
 
     @classmethod
-    def server(cls, trees, variant, options, engine, data=None):
-        tables = cls.tables(options)
+    def server(cls, trees, variant, options, part, data=None):
+        engine, _ = cls.settings(options)[part]
+        tables, tree = cls.tables(options), tree_of(trees, variant)
         return Server(
-            trees / variant,
-            options.data / f"restart-{engine}-{tables}" / (data or variant),
+            tree, options.data / f"restart-{engine}-{tables}" / (data or tree.name),
             [f"--table-open-cache={tables + 400}",
              f"--table-definition-cache={tables + 400}",
-             f"--max-connections={CLIENTS + 20}", *innodb_options(tables)],
-            data or variant)
+             f"--max-connections={CLIENTS + 20}", *innodb_options(tables)], variant)
 
     @classmethod
     def prepare_program(cls, trees, options, progress):
         """Make the tables once for each engine, and a copy for each variant."""
         visitors.compile_visitors(options.trees / "bench")
-        for engine in engines(options.restart_engines):
-            server = cls.server(trees, "stock", options, engine, "data")
-            if (server.datadir.parent / "ready").exists():
-                continue
-            shutil.rmtree(server.datadir.parent, ignore_errors=True)
-            server.start("--innodb-flush-log-at-trx-commit=0", "--debug-no-sync",
-                         "--skip-innodb-doublewrite", "--sync-frm=0")
-            create_tables(server, DATABASE, engine, cls.tables(options), progress,
-                          columns=COLUMNS[1:-1])
-            server.sql("".join(f"INSERT INTO t{table} () VALUES ();"
-                               for table in range(1, cls.tables(options) + 1)),
-                       DATABASE)
-            server.stop()
-            copy_for_each(server, [cls.server(trees, variant, options, engine)
-                                   for variant in ("stock", "patched")], progress)
+        for part, (engine, _) in cls.settings(options).items():
+            make_once(cls.server(trees, "stock", options, part, "data"),
+                      lambda server: cls.fill(server, engine, options, progress),
+                      [cls.server(trees, variant, options, part)
+                       for variant in ("stock", "patched")], progress)
 
     @classmethod
-    def measure_pair(cls, trees, options, part, order):
-        engine, slow = cls.settings(options)[part]
-        found = {}
-        for name in (*order, CONTROL, NO_PLUGIN):
-            variant = {CONTROL: "stock", NO_PLUGIN: "patched"}.get(name, name)
-            server = cls.server(trees, variant, options, engine)
-            read_files(server.datadir)
-            for label, value in cls.restart(server, options, slow,
-                                            name == "patched").items():
-                found.setdefault(part + label, {})[name] = value
-        return found
+    def fill(cls, server, engine, options, progress):
+        create_tables(server, DATABASE, engine, cls.tables(options), progress,
+                      columns=COLUMNS[1:-1])
+        server.sql("".join(f"INSERT INTO t{table} () VALUES ();"
+                           for table in range(1, cls.tables(options) + 1)), DATABASE)
 
     @classmethod
-    def restart(cls, server, options, slow, plugin):
+    def measure_server(cls, server, options, part):
         """Use all tables, restart, and measure."""
-        tables = cls.tables(options)
+        _, slow = cls.settings(options)[part]
+        tables, plugin = cls.tables(options), server.variant == "patched"
         more = [f"--plugin-dir={server.build / 'plugin' / 'table_cache_dump'}",
                 "--plugin-load-add=table_cache_dump"] if plugin else []
+        read_files(server.datadir)
         server.start(*more)
         run(server, DATABASE, *((use, share) for share in
                                 shares(range(1, tables + 1), READERS)))
@@ -162,7 +145,6 @@ class WarmRestart(Scenario):
         if plugin and not cls.has_loaded(server):
             raise BenchError("the plugin loads no tables")
         server.stop()
-        server.environment = {}
         return cls.summary(statements, used)
 
     @staticmethod

@@ -102,10 +102,13 @@ class Wordpress(AtRates):
         cls.need_descriptors_for("--wordpress-caches", options)
 
     @classmethod
-    def is_made(cls, options, engine):
-        return (super().is_made(options, engine) and
-                cls.recorded(options, engine)["source"]
-                == str(cls.given(options)))
+    def prepare_program(cls, trees, options, progress):
+        for engine, _ in cls.settings(options).values():
+            directory = cls.directory(options, engine)
+            if (directory / "ready").exists() and \
+                    cls.recorded(options, engine)["source"] != str(cls.given(options)):
+                shutil.rmtree(directory)
+        super().prepare_program(trees, options, progress)
 
     @classmethod
     def make(cls, server, options, progress):
@@ -155,7 +158,8 @@ class Wordpress(AtRates):
 
     @classmethod
     def remarks(cls, results, options):
-        recorded = cls.recorded(options, cls.engines(options)[0])
+        engine, _ = next(iter(cls.settings(options).values()))
+        recorded = cls.recorded(options, engine)
         return [f"WordPress {recorded['version']}, statements of a page: "
                 + ", ".join(f"{kind} {len(recorded['pages'][kind])}"
                             for kind in KINDS),
