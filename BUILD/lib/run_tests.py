@@ -33,22 +33,20 @@ import topics
 OUR_SUITE = "table_cache,table_cache_dump,table_cache_info"
 STRESS_SECONDS = 300
 
-# Programs in sql-bench, whether they use MariaDB's command-line client, and the
-# options of the server that they stress
-STRESS_PROGRAMS = (
-    ("stress_table_cache", True,
-     ("--table-open-cache=10", "--table-definition-cache=400")),
-    ("stress_open_close", True,
-     ("--table-open-cache=10", "--aria-checkpoint-interval=1")),
-    ("stress_query_cache", False,
-     ("--query-cache-type=1", "--query-cache-size=4M")),
-    ("stress_first_touch", False,
-     ("--table-open-cache=10", "--table-definition-cache=400",
-      "--innodb-fatal-semaphore-wait-threshold=120")),
-    ("stress_open_files", True,
-     ("--innodb-open-files=20", "--innodb-buffer-pool-size=8M",
-      "--innodb-flush-log-at-trx-commit=2")),
-)
+# Programs in sql-bench, and the options of the server that they stress
+STRESS_PROGRAMS = {
+    "stress_table_cache":
+        ("--table-open-cache=10", "--table-definition-cache=400"),
+    "stress_open_close":
+        ("--table-open-cache=10", "--aria-checkpoint-interval=1"),
+    "stress_query_cache": ("--query-cache-type=1", "--query-cache-size=4M"),
+    "stress_first_touch":
+        ("--table-open-cache=10", "--table-definition-cache=400",
+         "--innodb-fatal-semaphore-wait-threshold=120"),
+    "stress_open_files":
+        ("--innodb-open-files=20", "--innodb-buffer-pool-size=8M",
+         "--innodb-flush-log-at-trx-commit=2"),
+}
 # And these only for a patched server, which has the plugins
 PATCHED_OPTIONS = {
     "stress_table_cache": ("--plugin-load-add=table_cache_dump",
@@ -420,12 +418,11 @@ class Runner:
     def stress(self, build_type):
         """Many connections on servers of their own."""
         results = Results(f"stress ({build_type})")
-        for program, uses_client, options in STRESS_PROGRAMS:
-            self.stress_with(results, build_type, program, uses_client,
-                             options)
+        for program, options in STRESS_PROGRAMS.items():
+            self.stress_with(results, build_type, program, options)
         return results
 
-    def stress_with(self, results, build_type, program, uses_client, options):
+    def stress_with(self, results, build_type, program, options):
         seconds = self.seconds or STRESS_SECONDS
         header(f"{program}, {seconds} seconds on the {build_type} build")
         name = f"{program} on {build_type}"
@@ -441,9 +438,6 @@ class Runner:
                        str(self.top / "sql-bench/stress" / f"{program}.py"),
                        f"--socket={work}/data/mariadbd.sock",
                        f"--seconds={seconds}"]
-            if uses_client:
-                command.append(
-                    f"--client={self.tree(build_type)}/client/mariadb")
             started = False
             try:
                 started = not stream(

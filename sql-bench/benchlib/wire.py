@@ -120,6 +120,11 @@ class Connection:
         self.send(sql)
         return self.result()
 
+    def text(self, sql):
+        """The rows as lists of str or None."""
+        return [[field if field is None else field.decode(errors="replace")
+                 for field in row] for row in self.query(sql)]
+
     def result(self):
         head = self._read()
         if head[0] == 0xff:

@@ -581,11 +581,6 @@ def difference(wanted, found):
             f"{[i for i in wanted if i in found and wanted[i] != found[i]][:5]}")
 
 
-def text_rows(connection, statement):
-    return [[None if field is None else field.decode(errors="replace") for field in row]
-            for row in connection.query(statement)]
-
-
 class KilledServer(Server):
     """A start asks for the version: without a client process here, for speed."""
 
@@ -801,7 +796,7 @@ class Directory:
     def diagnose(self):
         try:
             connection = wire.Connection(self.server.socket)
-            for row in text_rows(connection, "SHOW FULL PROCESSLIST"):
+            for row in connection.text("SHOW FULL PROCESSLIST"):
                 self.history.append("processlist: " + " ".join(map(str, row))[:300])
         except (OSError, wire.Error) as error:
             self.history.append(repr(error))
@@ -813,7 +808,7 @@ class Directory:
         connection = wire.Connection(self.server.socket)
         there = self.tables(connection)
         engines = {key: engine for key, (engine, _) in there.items()}
-        existing = {row[0] for row in text_rows(connection, "SHOW DATABASES")}
+        existing = {row[0] for row in connection.text("SHOW DATABASES")}
         for key, engine in engines.items():
             try:
                 connection.query(f"SELECT COUNT(*) FROM {name(key)}")
@@ -824,8 +819,8 @@ class Directory:
             self.databases[worker.number] &= existing
             self.verify_ledger(connection, worker, there)
         self.verify_checks(connection, engines)
-        for row in text_rows(connection, "SELECT for_name, ref_name FROM "
-                             "information_schema.innodb_sys_foreign"):
+        for row in connection.text("SELECT for_name, ref_name FROM "
+                                   "information_schema.innodb_sys_foreign"):
             if tuple(row[1].split("/")) not in engines:
                 self.problem(f"FOREIGN KEY of {row[0]} has no parent {row[1]}; in flight: "
                              f"{self.in_flight()}")
@@ -839,8 +834,8 @@ class Directory:
     @staticmethod
     def tables(connection):
         return {(database, table): (engine, "partitioned" in (options or ""))
-                for database, table, engine, options in text_rows(
-                    connection, "SELECT table_schema, table_name, engine, create_options "
+                for database, table, engine, options in connection.text(
+                    "SELECT table_schema, table_name, engine, create_options "
                     f"FROM information_schema.tables WHERE table_type='BASE TABLE' AND {MINE}")}
 
     def in_flight(self, database=None):
@@ -916,7 +911,7 @@ class Directory:
     def verify_checks(self, connection, engines):
         for key, engine in engines.items():
             try:
-                for row in text_rows(connection, f"CHECK TABLE {name(key)} EXTENDED"):
+                for row in connection.text(f"CHECK TABLE {name(key)} EXTENDED"):
                     if row[2] == "error" or (row[2] == "status" and row[3] != "OK") or \
                             (row[2].lower() == "warning" and engine == "InnoDB"):
                         if not (engine == "MyISAM" and "clients are using" in row[3]):
@@ -926,10 +921,10 @@ class Directory:
                 self.problem(f"CHECK {name(key)} ({engine}): {error}")
 
     def verify_files(self, connection, engines):
-        known = {row[0]: int(row[1]) for row in text_rows(
-            connection, "SELECT name, space FROM information_schema.innodb_sys_tables")}
-        spaces = {row[0] for row in text_rows(
-            connection, "SELECT name FROM information_schema.innodb_sys_tablespaces")}
+        known = {row[0]: int(row[1]) for row in connection.text(
+            "SELECT name, space FROM information_schema.innodb_sys_tables")}
+        spaces = {row[0] for row in connection.text(
+            "SELECT name FROM information_schema.innodb_sys_tablespaces")}
         data = self.server.datadir
         of_engine = {".ibd": "InnoDB", ".MYI": "MyISAM", ".MYD": "MyISAM", ".MAI": "Aria",
                      ".MAD": "Aria"}
@@ -984,7 +979,7 @@ class Directory:
         replica.copy_datadir(self.args.model)
         source = wire.Connection(self.server.socket)
         logs = [self.server.datadir / row[0] for row in
-                text_rows(source, "SHOW BINARY LOGS")]
+                source.text("SHOW BINARY LOGS")]
         source.query("FLUSH BINARY LOGS")
         # It finds them in its relay log
         for number, log in enumerate(logs, 1):
@@ -1000,7 +995,7 @@ class Directory:
             session.query("START SLAVE SQL_THREAD")
             before, end = None, 0
             while before is None or time.monotonic() < end:
-                status = text_rows(session, "SHOW SLAVE STATUS")[0]
+                status = session.text("SHOW SLAVE STATUS")[0]
                 if status != before:
                     before, end = status, time.monotonic() + HANG_SECONDS
                 if status[11] != "Yes":
@@ -1008,8 +1003,8 @@ class Directory:
                                  f"{self.guilty(status[19])}")
                     break
                 # All events read: Exec_Master_Log_Pos is that of the end
-                state = text_rows(session, "SELECT state FROM information_schema.processlist "
-                                  "WHERE command='Slave_SQL'")
+                state = session.text("SELECT state FROM information_schema.processlist "
+                                     "WHERE command='Slave_SQL'")
                 if state and state[0][0] and state[0][0].startswith("Slave has read all"):
                     self.compare(source, session)
                     break

@@ -23,15 +23,12 @@ and changes global variables. It prints one JSON object. Exit status 0 means tha
 all was well. What a sanitizer finds is in the server's log.
 """
 
-import random
 import sys
-import threading
-import time
 
 sys.path.insert(1, sys.path[0] + "/..")                 # of benchlib
 sys.dont_write_bytecode = True
 from benchlib import stress                             # noqa: E402
-from benchlib.wire import Connection, Error             # noqa: E402
+from benchlib.wire import Error                         # noqa: E402
 
 DATABASE = "firsttouch"
 FAMILIES = 20                   # of tables that refer to each other
@@ -42,32 +39,25 @@ COLUMNS = ("(a INT PRIMARY KEY AUTO_INCREMENT, who INT NOT NULL, b VARCHAR(40),"
 # Not expected: no such file, index or table corrupt, crashed, not in the engine
 BROKEN = {126, 127, 144, 145, 1034, 1035, 1194, 1195, 1712, 1812, 1814, 1932,
           1877}
-# A connection is lost, or the server shuts down
-LOST = {1053, 1927, 2006, 2013}
 
 
-def shrink_caches(client):
-    """Let nearly every statement use tables that InnoDB does not know."""
+def create(session, tables):
+    # Let nearly every statement use tables that InnoDB does not know
     for variable in ("table_open_cache = 10", "table_definition_cache = 400",
                      "innodb_evict_tables_on_commit_debug = ON"):
         try:
-            client.query("SET GLOBAL " + variable)
+            session.query("SET GLOBAL " + variable)
         except Error as error:
             if error.code != 1193:      # No such variable: no debug server
                 raise
-
-
-def create(client, tables):
-    client.query(f"DROP DATABASE IF EXISTS {DATABASE}")
-    client.query(f"CREATE DATABASE {DATABASE}")
-    client.query(f"USE {DATABASE}")
+    stress.make_database(session, DATABASE)
     for number in range(tables):
-        client.query(f"CREATE TABLE t{number} {COLUMNS}")
-        client.query(f"INSERT INTO t{number} (who, b) VALUES (0, 'first')")
+        session.query(f"CREATE TABLE t{number} {COLUMNS}")
+        session.query(f"INSERT INTO t{number} (who, b) VALUES (0, 'first')")
     for number in range(KEPT):
-        client.query(f"CREATE TABLE kept{number} {COLUMNS}")
+        session.query(f"CREATE TABLE kept{number} {COLUMNS}")
     for number in range(FAMILIES):
-        create_family(client, number)
+        create_family(session, number)
 
 
 def create_family(client, number):
@@ -82,15 +72,9 @@ def create_family(client, number):
                  " ON DELETE CASCADE) ENGINE=InnoDB")
 
 
-class Worker(threading.Thread):
-    def __init__(self, args, number, deadline):
-        super().__init__(daemon=True)
-        self.args, self.number, self.deadline = args, number, deadline
-        self.rng = random.Random(f"{args.seed}/{number}")
-        self.done = {}
-        self.errors = {}
-        self.lost = False
-        self.kept = [0] * KEPT                  # Rows committed
+class Worker(stress.Worker):
+    SETTINGS = ("lock_wait_timeout = 5, innodb_lock_wait_timeout = 3, "
+                "max_statement_time = 120")
 
     def table(self):
         return f"t{self.rng.randrange(self.args.tables)}"
@@ -141,7 +125,7 @@ class Worker(threading.Thread):
                  for one in some] +
                 [rng.choice(["COMMIT", "COMMIT", "ROLLBACK"])])
         if choice < 0.70:
-            return "keep", None
+            return "keep", self.keep_some
         if choice < 0.82:
             return self.family()
         if choice < 0.87:
@@ -150,15 +134,9 @@ class Worker(threading.Thread):
                 [f"FLUSH TABLES kept{rng.randrange(KEPT)}"],
                 [f"FLUSH TABLES {table} FOR EXPORT", "UNLOCK TABLES"]])
         if choice < 0.99:
-            away = f"away{self.number}"
             kept = f"kept{rng.randrange(KEPT)}"
             return "ddl", rng.choice([
-                [f"CREATE OR REPLACE TABLE {table} {COLUMNS}"],
-                [f"DROP TABLE IF EXISTS {table}",
-                 f"CREATE TABLE IF NOT EXISTS {table} {COLUMNS}"],
-                [f"RENAME TABLE {table} TO {away}, {away} TO {table}"],
-                [f"RENAME TABLE {kept} TO {away}, {away} TO {kept}"],
-                [f"TRUNCATE TABLE {table}"],
+                *self.ddl(table, kept, COLUMNS),
                 [f"ALTER TABLE {kept} FORCE"],
                 [f"ALTER TABLE {table} FORCE, ALGORITHM=COPY"],
                 [f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS x INT DEFAULT 7"
@@ -173,121 +151,45 @@ class Worker(threading.Thread):
             ["SELECT COUNT(*), SUM(DATA_LENGTH) FROM INFORMATION_SCHEMA.TABLES"
              f" WHERE TABLE_SCHEMA = '{DATABASE}'"]])
 
-    def execute(self, client, statement):
-        """Return whether the statement succeeded."""
-        try:
-            client.query(statement)
-            return True
-        except Error as error:
-            self.errors[error.code] = self.errors.get(error.code, 0) + 1
-            if error.code in LOST:
-                raise ConnectionError from None
-            return False
-
-    def keep(self, client):
+    def keep_some(self):
+        """A transaction that inserts a row into three of the tables."""
         some = self.rng.sample(range(KEPT), 3)
-        ok = self.execute(client, "BEGIN")
-        for number in some:
-            ok = ok and self.execute(
-                client, f"INSERT INTO kept{number} (who, b) VALUES "
-                f"({self.number}, 'kept')")
-        if not ok:
-            self.execute(client, "ROLLBACK")
-            return
-        if self.execute(client, "COMMIT"):
+        if any(self.execute(statement) is None for statement in [
+                "BEGIN", *(f"INSERT INTO kept{number} (who, b) VALUES ({self.number}, "
+                           "'kept')" for number in some)]):
+            self.execute("ROLLBACK")
+        elif self.execute("COMMIT") is not None:
             for number in some:
                 self.kept[number] += 1
 
-    def run(self):
-        try:
-            client = Connection(self.args.socket, DATABASE, self.args.user)
-            client.query("SET SESSION lock_wait_timeout = 5, "
-                         "innodb_lock_wait_timeout = 3, max_statement_time = 120")
-            while time.monotonic() < self.deadline:
-                kind, what = self.statements()
-                if kind == "keep":
-                    self.keep(client)
-                else:
-                    for statement in what:
-                        self.execute(client, statement)
-                self.done[kind] = self.done.get(kind, 0) + 1
-            client.close()
-        except OSError:
-            self.lost = True
 
-
-def check(client, workers, problems, orphans):
-    """Everybody is at rest. Return the number of tables checked.
-
-    orphans: rows that refer to one that is not there are added, and are no
-    problem: the unpatched server has some, too. With three families of tables and
-    nothing but their statements, 12 connections make one in 20 to 40 s, patched or
-    not
-    """
-    tables = [row[0].decode() for row in client.query(
-        "SELECT TABLE_NAME FROM INFORMATION_SCHEMA.TABLES "
-        f"WHERE TABLE_SCHEMA = '{DATABASE}'")]
-    for table in tables:
-        rows = client.query(f"CHECK TABLE {DATABASE}.{table}")
-        if not rows or rows[-1][-1] != b"OK":
-            problems.append(f"CHECK TABLE {table}: {rows}")
-    for number in range(KEPT):
-        if f"kept{number}" not in tables:
-            problems.append(f"kept{number} is gone")
-            continue
-        rows = client.query(f"SELECT who, COUNT(*) FROM {DATABASE}.kept{number} "
-                            "GROUP BY who")
-        have = {int(row[0]): int(row[1]) for row in rows}
-        for worker in workers:
-            found, kept = have.get(worker.number, 0), worker.kept[number]
-            if found != kept:
-                problems.append(
-                    f"kept{number}: {found} rows of connection "
-                    f"{worker.number}, {kept} were committed")
+def check(session, workers, problems):
+    """Rows that refer to one that is not there are printed, and are no problem: the
+    unpatched server has some, too. With three families of tables and nothing but their
+    statements, 12 connections make one in 20 to 40 s, patched or not."""
+    tables, orphans = stress.tables_of(session, DATABASE), []
+    stress.check_tables(session, DATABASE, tables, problems)
+    stress.check_kept(session, workers, 0, problems)
     for number in range(FAMILIES):
         for child, column, parent in (("c", "p", "p"), ("g", "c", "c")):
             if f"{child}{number}" not in tables:
                 continue
-            rows = client.query(
+            rows = session.query(
                 f"SELECT COUNT(*) FROM {DATABASE}.{child}{number} x LEFT JOIN "
                 f"{DATABASE}.{parent}{number} y ON x.{column} = y.a "
                 f"WHERE x.{column} IS NOT NULL AND y.a IS NULL")
             if int(rows[0][0]):
-                text = client.query(f"SHOW CREATE TABLE {DATABASE}."
-                                    f"{child}{number}")[0][1]
-                orphans.append(f"{child}{number}" + (
-                    "" if b"REFERENCES" in text else
-                    ", which has lost its FOREIGN KEY"))
-    return len(tables)
+                orphans.append(f"{child}{number}")
+    return {"tables_checked": len(tables), "rows_without_parents": orphans}
 
 
 def main():
-    parser = stress.parser(__doc__, connections=12)
-    parser.add_argument("--tables", type=int, default=500,
-                        help="how many (default %(default)s)")
-    args = parser.parse_args()
-
-    problems, workers, checked, orphans = [], [], 0, []
-    try:
-        client = Connection(args.socket, "information_schema", args.user)
-        shrink_caches(client)
-        create(client, args.tables)
-        started = time.monotonic()
-        before = int(client.query("SHOW GLOBAL STATUS LIKE 'Uptime'")[0][1])
-        workers = [Worker(args, number + 1, started + args.seconds)
-                   for number in range(args.connections)]
-        stress.work(workers, started, problems)
-        after = int(client.query("SHOW GLOBAL STATUS LIKE 'Uptime'")[0][1])
-        if after < before + int(time.monotonic() - started) - 5:
-            problems.append("the server was started anew")
-        if not problems:
-            checked = check(client, workers, problems, orphans)
-        client.close()
-    except (OSError, IndexError) as error:
-        problems.append(f"the server is gone: {error}")
-
-    stress.report("stress_first_touch", args, workers, BROKEN, problems,
-                  tables_checked=checked, rows_without_parents=orphans)
+    args = stress.parser(__doc__, connections=12, tables=500).parse_args()
+    stress.stress("stress_first_touch", args,
+                  lambda session: create(session, args.tables),
+                  lambda deadline: [Worker(args, number + 1, deadline, DATABASE, KEPT)
+                                    for number in range(args.connections)],
+                  check, BROKEN)
 
 
 if __name__ == "__main__":

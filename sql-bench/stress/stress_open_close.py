@@ -23,12 +23,10 @@ that all was well. What a sanitizer finds is in the server's log.
 
 import os
 import sys
-import time
 
 sys.path.insert(1, sys.path[0] + "/..")                 # of benchlib
 sys.dont_write_bytecode = True
 from benchlib import stress                             # noqa: E402
-from benchlib.stress import Client, Gone, status        # noqa: E402
 
 DATABASE = "openclose"
 ENGINES = ("MyISAM", "MyISAM DELAY_KEY_WRITE=1", "MyISAM ROW_FORMAT=FIXED",
@@ -36,7 +34,7 @@ ENGINES = ("MyISAM", "MyISAM DELAY_KEY_WRITE=1", "MyISAM ROW_FORMAT=FIXED",
            "Aria TRANSACTIONAL=0 ROW_FORMAT=DYNAMIC")
 # Not expected: 126, 127, 145 (index corrupt, record file crashed, table
 # marked as crashed), 1034, 1194, 1195, 1035
-BROKEN = {"126", "127", "144", "145", "1034", "1035", "1194", "1195"}
+BROKEN = {126, 127, 144, 145, 1034, 1035, 1194, 1195}
 
 
 def columns(engine):
@@ -44,18 +42,18 @@ def columns(engine):
             "KEY (who)) ENGINE=" + engine)
 
 
-def create(client):
+def create(session):
     """Tables t0.. that anything is done to, and kept0.. that keep rows."""
-    client.run(f"DROP DATABASE IF EXISTS {DATABASE}")
-    client.run(f"CREATE DATABASE {DATABASE}")
-    client.run(f"USE {DATABASE}")
+    session.query("SET GLOBAL table_open_cache = 10")
+    session.query("SET GLOBAL aria_checkpoint_interval = 1")
+    stress.make_database(session, DATABASE)
     for number, engine in enumerate(ENGINES):
         for prefix in ("t", "kept"):
-            client.run(f"CREATE TABLE {prefix}{number} " + columns(engine))
-            client.run(f"INSERT INTO {prefix}{number} VALUES (0, -1, 'first')")
+            session.query(f"CREATE TABLE {prefix}{number} " + columns(engine))
+            session.query(f"INSERT INTO {prefix}{number} VALUES (0, -1, 'first')")
 
 
-class Worker(stress.KeepingWorker):
+class Worker(stress.Worker):
     def statements(self):
         rng = self.rng
         number = rng.randrange(len(ENGINES))
@@ -108,14 +106,13 @@ class Worker(stress.KeepingWorker):
             [f"HANDLER {peek} OPEN AS h", "HANDLER h READ FIRST",
              "HANDLER h CLOSE"]])
 
-    def kept_row(self, _):
+    def kept_row(self):
         return f"VALUES ({self.rng.randrange(100)}, {self.number}, 'kept')"
 
 
-def descriptors(client):
-    """The server's open files of the database, or None if it can't be seen."""
-    (pid_file,), (datadir,) = (client.run("SELECT @@pid_file")[0],
-                               client.run("SELECT @@datadir")[0])
+def descriptors(session):
+    """The server's open files of the database, or None if they can't be seen."""
+    (pid_file, datadir), = session.text("SELECT @@pid_file, @@datadir")
     try:
         with open(os.path.join(datadir, pid_file), encoding="ascii") as file:
             directory = f"/proc/{int(file.read())}/fd"
@@ -130,55 +127,25 @@ def descriptors(client):
     return sorted(name for name in names if f"/{DATABASE}/" in name)
 
 
-def check(client, workers, problems):
-    """Everybody is at rest. Return the number of tables checked."""
-    tables = [row[0] for row in client.run(
-        "SELECT TABLE_NAME FROM INFORMATION_SCHEMA.TABLES "
-        f"WHERE TABLE_SCHEMA = '{DATABASE}'")]
-    for table in tables:
-        rows = client.run(f"CHECK TABLE {DATABASE}.{table} EXTENDED")
-        if not rows or rows[-1][-1] != "OK":
-            problems.append(f"CHECK TABLE {table}: {rows}")
-    stress.check_kept(client, workers, ENGINES, 1, problems)
-    client.run("FLUSH TABLES")
-    left = descriptors(client)
+def check(session, workers, problems):
+    tables = stress.tables_of(session, DATABASE)
+    stress.check_tables(session, DATABASE, tables, problems, "EXTENDED")
+    stress.check_kept(session, workers, 1, problems)
+    session.query("FLUSH TABLES")
+    left = descriptors(session)
     if left:
         problems.append(f"open files when all tables are closed: {left[:9]}")
-    return len(tables), left is not None
+    session.query(f"DROP DATABASE {DATABASE}")
+    return {"tables_checked": len(tables), "descriptors_counted": left is not None}
 
 
 def main():
-    parser = stress.parser(__doc__, connections=12)
-    stress.add_client(parser)
-    args = parser.parse_args()
-
-    problems, workers, checked = [], [], None
-    main_client = Client(args, database="information_schema")
-    try:
-        main_client.run("SET GLOBAL table_open_cache = 10")
-        main_client.run("SET GLOBAL aria_checkpoint_interval = 1")
-        create(main_client)
-        if main_client.errors:
-            problems.append("errors when creating the tables: "
-                            f"{main_client.errors}")
-        before = int(status(main_client, "Uptime"))
-        started = time.monotonic()
-        workers = [Worker(args, number, started + args.seconds, DATABASE,
-                          len(ENGINES))
-                   for number in range(args.connections)]
-        stress.work(workers, started, problems)
-        if stress.was_restarted(main_client, before, started):
-            problems.append("the server was started anew")
-        if not problems:
-            checked = check(main_client, workers, problems)
-            main_client.run(f"DROP DATABASE {DATABASE}")
-    except (Gone, IndexError, TypeError):
-        problems.append("the server is gone")
-
-    main_client.close()
-    stress.report("stress_open_close", args, workers, BROKEN, problems,
-                  tables_checked=checked[0] if checked else 0,
-                  descriptors_counted=bool(checked and checked[1]))
+    args = stress.parser(__doc__, connections=12).parse_args()
+    stress.stress("stress_open_close", args, create,
+                  lambda deadline: [Worker(args, number, deadline, DATABASE,
+                                           len(ENGINES))
+                                    for number in range(args.connections)],
+                  check, BROKEN)
 
 
 if __name__ == "__main__":

@@ -20,13 +20,12 @@ was well. What a sanitizer finds is in the server's log.
 """
 
 import os
+import shutil
 import sys
-import time
 
 sys.path.insert(1, sys.path[0] + "/..")                 # of benchlib
 sys.dont_write_bytecode = True
 from benchlib import stress                             # noqa: E402
-from benchlib.stress import Client, Gone, status        # noqa: E402
 
 DATABASE = "openfiles"
 KEPT = 60                       # tables that keep rows
@@ -35,7 +34,7 @@ LIMITS = (12, 20, 20, 20, 40)
 OPTIONS = ("", "", "ROW_FORMAT=COMPRESSED KEY_BLOCK_SIZE=8",
            "PAGE_COMPRESSED=1", "ROW_FORMAT=REDUNDANT")
 # 1712 index corrupt, 1030 got error from engine, 1034, 1194, 1195, 1877
-BROKEN = {"126", "127", "1030", "1034", "1035", "1194", "1195", "1712", "1877"}
+BROKEN = {126, 127, 1030, 1034, 1035, 1194, 1195, 1712, 1877}
 
 
 def definition(number):
@@ -44,25 +43,16 @@ def definition(number):
             "STATS_PERSISTENT=0 " + OPTIONS[number % len(OPTIONS)])
 
 
-def create(client):
-    client.run(f"DROP DATABASE IF EXISTS {DATABASE}")
-    client.run(f"CREATE DATABASE {DATABASE}")
-    client.run(f"USE {DATABASE}")
+def create(session):
+    stress.make_database(session, DATABASE)
     for prefix, count in (("kept", KEPT), ("t", OTHERS)):
         for number in range(count):
-            client.run(f"CREATE TABLE {prefix}{number} " + definition(number))
-            client.run(f"INSERT INTO {prefix}{number} (who, b) VALUES "
-                       + ",".join(["(-1, REPEAT('b', 2500))"] * 40))
+            session.query(f"CREATE TABLE {prefix}{number} " + definition(number))
+            session.query(f"INSERT INTO {prefix}{number} (who, b) VALUES "
+                          + ",".join(["(-1, REPEAT('b', 2500))"] * 40))
 
 
-class Worker(stress.KeepingWorker):
-    SETTINGS = ("lock_wait_timeout = 5, innodb_lock_wait_timeout = 5, "
-                "max_statement_time = 60")
-
-    def __init__(self, args, number, deadline, datadir):
-        super().__init__(args, number, deadline, DATABASE, KEPT)
-        self.datadir = datadir
-
+class Worker(stress.Worker):
     def statements(self):
         rng = self.rng
         kept = f"kept{rng.randrange(KEPT)}"
@@ -95,7 +85,7 @@ class Worker(stress.KeepingWorker):
             # doublewrite buffer, which a debug build does not allow.
             if "PAGE_C" in definition(number):
                 return "read", [f"SELECT COUNT(*) FROM {table}"]
-            return "import", lambda client: self.import_copy(client, table)
+            return "import", lambda: self.import_copy(table)
         return "ddl", rng.choice([
             *self.ddl(table, kept, definition(number)),
             [f"ALTER TABLE {rng.choice([table, kept])} FORCE"],
@@ -104,82 +94,52 @@ class Worker(stress.KeepingWorker):
             [f"CHECK TABLE {kept}"], [f"FLUSH TABLES {kept}"],
             ["SELECT COUNT(*) FROM INFORMATION_SCHEMA.INNODB_SYS_TABLESPACES"]])
 
-    def kept_row(self, _):
+    def kept_row(self):
         return (f"(who, b) VALUES ({self.number}, "
                 f"REPEAT('k', {self.rng.randrange(500)}))")
 
-    def import_copy(self, client, table):
+    def import_copy(self, table):
         """Export a table, import its file under a name of this connection."""
         copy = f"copy{self.number}"
-        directory = os.path.join(self.datadir, DATABASE)
-        client.run(f"CREATE TABLE {copy} LIKE {table}")
-        client.run(f"ALTER TABLE {copy} DISCARD TABLESPACE")
-        client.run(f"FLUSH TABLES {table} FOR EXPORT")
+        (datadir,), = self.session.text("SELECT @@datadir")
+        directory = os.path.join(datadir, DATABASE)
+        self.execute(f"CREATE TABLE {copy} LIKE {table}")
+        self.execute(f"ALTER TABLE {copy} DISCARD TABLESPACE")
+        self.execute(f"FLUSH TABLES {table} FOR EXPORT")
         try:
             for suffix in (".ibd", ".cfg"):
-                with open(f"{directory}/{table}{suffix}", "rb") as source:
-                    content = source.read()
-                with open(f"{directory}/{copy}{suffix}", "wb") as target:
-                    target.write(content)
+                shutil.copyfile(f"{directory}/{table}{suffix}",
+                                f"{directory}/{copy}{suffix}")
         except OSError:
-            pass                        # Not exported: there is no table
-        client.run("UNLOCK TABLES")
-        client.run(f"ALTER TABLE {copy} IMPORT TABLESPACE")
-        client.run(f"SELECT COUNT(*) FROM {copy}")
-        client.run(f"DROP TABLE IF EXISTS {copy}")
+            pass                        # not exported: there is no table
+        for statement in ("UNLOCK TABLES", f"ALTER TABLE {copy} IMPORT TABLESPACE",
+                          f"SELECT COUNT(*) FROM {copy}",
+                          f"DROP TABLE IF EXISTS {copy}"):
+            self.execute(statement)
 
 
-def check(client, workers, problems):
-    """Everybody is at rest. Return the number of tables checked."""
-    client.run("SET GLOBAL innodb_open_files = 20")
-    if int(status(client, "Innodb_num_open_files")) > 20:
+def check(session, workers, problems):
+    session.query("SET GLOBAL innodb_open_files = 20")
+    counters = session.status("Innodb_%file%")
+    if counters["Innodb_num_open_files"] > 20:
         problems.append("more files open than innodb_open_files")
-    if int(status(client, "Innodb_files_closed")) < 100:
+    if counters.get("Innodb_files_closed", 100) < 100:
         problems.append("hardly a file was closed to make room")
-    tables = [row[0] for row in client.run(
-        "SELECT TABLE_NAME FROM INFORMATION_SCHEMA.TABLES "
-        f"WHERE TABLE_SCHEMA = '{DATABASE}'")]
-    for table in tables:
-        rows = client.run(f"CHECK TABLE {DATABASE}.{table} EXTENDED")
-        if table.startswith("copy"):    # it may have no file
-            continue
-        if not rows or rows[-1][-1] != "OK":
-            problems.append(f"CHECK TABLE {table}: {rows}")
-    stress.check_kept(client, workers,
-                      [f"kept{number}" for number in range(KEPT)], 40, problems)
-    return len(tables)
+    # A copy may have no file
+    tables = [table for table in stress.tables_of(session, DATABASE)
+              if not table.startswith("copy")]
+    stress.check_tables(session, DATABASE, tables, problems, "EXTENDED")
+    stress.check_kept(session, workers, 40, problems)
+    session.query(f"DROP DATABASE {DATABASE}")
+    return {"tables_checked": len(tables), "counters": counters}
 
 
 def main():
-    parser = stress.parser(__doc__, connections=12)
-    stress.add_client(parser)
-    args = parser.parse_args()
-
-    problems, workers, checked, counters = [], [], 0, []
-    main_client = Client(args, database="information_schema")
-    try:
-        create(main_client)
-        if main_client.errors:
-            problems.append("errors when creating the tables: "
-                            f"{main_client.errors}")
-        before = int(status(main_client, "Uptime"))
-        datadir = main_client.run("SELECT @@datadir")[0][0]
-        started = time.monotonic()
-        workers = [Worker(args, number, started + args.seconds, datadir)
-                   for number in range(args.connections)]
-        stress.work(workers, started, problems)
-        if stress.was_restarted(main_client, before, started):
-            problems.append("the server was started anew")
-        if not problems:
-            checked = check(main_client, workers, problems)
-            counters = main_client.run("SHOW STATUS LIKE 'Innodb_files%'")
-            main_client.run(f"DROP DATABASE {DATABASE}")
-    except (Gone, IndexError, TypeError):
-        problems.append("the server is gone")
-
-    main_client.close()
-    stress.report("stress_open_files", args, workers, BROKEN, problems,
-                  tables_checked=checked, counters=dict(counters))
+    args = stress.parser(__doc__, connections=12).parse_args()
+    stress.stress("stress_open_files", args, create,
+                  lambda deadline: [Worker(args, number, deadline, DATABASE, KEPT)
+                                    for number in range(args.connections)],
+                  check, BROKEN)
 
 
 if __name__ == "__main__":

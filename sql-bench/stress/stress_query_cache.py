@@ -19,15 +19,12 @@ have been started anew.
 
 Give it a server of its own: it drops and creates the databases "stress_qc" and
 "stress_qc_other", and changes global variables. It prints one JSON object.
-Exit status 0 means that all was well. Nothing but Python's standard library is
-needed.
+Exit status 0 means that all was well.
 """
 
-import json
-import mmap
+import collections
 import multiprocessing
 import random
-import struct
 import sys
 import time
 
@@ -36,26 +33,31 @@ sys.dont_write_bytecode = True
 from benchlib import stress, wire                       # noqa: E402
 
 ROWS = 16
+SLOW_READERS = 4                # that take long results slowly
+PAUSE = 0.1                     # seconds at most between a writer's changes
 TABLES = ("m", "i", "a", "p", "c1", "c2")
 ENGINES = {"m": "MyISAM", "i": "InnoDB", "a": "Aria",
            "p": "InnoDB PARTITION BY HASH (k) PARTITIONS 3",
            "c1": "MyISAM", "c2": "MyISAM"}
 
 
+# An error that ends a statement because of the others: the cache is disabled just now,
+# a definition has changed, a deadlock, a timeout
+DISABLED = {1924, 1925}
+CONFLICT = {1213, 1205, 1412, 1020, 1615}
+
+
 class Notes:
     """The committed value of each row, in memory that all processes share"""
 
     def __init__(self):
-        self.memory = mmap.mmap(-1, 8 * len(TABLES) * ROWS)
-
-    def _at(self, table, row):
-        return 8 * (TABLES.index(table) * ROWS + row)
+        self.values = multiprocessing.Array("q", len(TABLES) * ROWS, lock=False)
 
     def get(self, table, row):
-        return struct.unpack_from("q", self.memory, self._at(table, row))[0]
+        return self.values[TABLES.index(table) * ROWS + row]
 
     def set(self, table, row, value):
-        struct.pack_into("q", self.memory, self._at(table, row), value)
+        self.values[TABLES.index(table) * ROWS + row] = value
 
 
 DATABASE, OTHER = "stress_qc", "stress_qc_other"
@@ -82,17 +84,20 @@ def enable(session):
 
 
 def create(session):
+    session.query("SET GLOBAL query_cache_size=4194304")
+    enable(session)
+    session.query(f"DROP DATABASE IF EXISTS {OTHER}")
+    stress.make_database(session, DATABASE)
     for table in TABLES:
-        session.query("CREATE TABLE %s (k INT NOT NULL, v BIGINT NOT NULL, "
-                      "PRIMARY KEY (k)) ENGINE=%s" % (table, ENGINES[table]))
-        low = 100 if table == "c2" else 0
-        session.query("INSERT INTO %s VALUES " % table + ",".join(
-            "(%d,0)" % (low + i) for i in range(ROWS)))
+        session.query(f"CREATE TABLE {table} (k INT NOT NULL, v BIGINT NOT NULL, "
+                      f"PRIMARY KEY (k)) ENGINE={ENGINES[table]}")
+        session.query(f"INSERT INTO {table} VALUES " + ",".join(
+            f"({key(table, row)},0)" for row in range(ROWS)))
     session.query("CREATE TABLE g (k INT NOT NULL, v BIGINT NOT NULL, KEY (k))"
                   " ENGINE=MERGE UNION=(c1,c2)")
     # A MERGE table wants children with the same keys
     for table in ("c1", "c2"):
-        session.query("ALTER TABLE %s DROP PRIMARY KEY, ADD KEY (k)" % table)
+        session.query(f"ALTER TABLE {table} DROP PRIMARY KEY, ADD KEY (k)")
     session.query("CREATE VIEW w AS SELECT m.k AS k, m.v AS mv, i.v AS iv "
                   "FROM m, i WHERE m.k = i.k")
 
@@ -105,16 +110,15 @@ class Writer:
     """Has rows of its own and counts them up in every way there is"""
 
     def __init__(self, args, notes, number, writers):
-        self.pause = args.pause
         self.session = connect(args)
         self.notes = notes
         self.rows = [(table, row) for table in TABLES for row in range(ROWS)
                      if row % writers == number % ROWS]
-        self.rnd = random.Random("%d/%d" % (args.seed, number))
+        self.rnd = random.Random(f"{args.seed}/{number}")
         self.next = {row: 0 for row in self.rows}
         for table in TABLES:
-            self.session.query("PREPARE %s FROM 'UPDATE %s SET v=? WHERE k=?'"
-                               % (table, table))
+            self.session.query(f"PREPARE {table} FROM 'UPDATE {table} SET v=? "
+                               "WHERE k=?'")
         self.done = 0
 
     def _value(self, row):
@@ -122,8 +126,7 @@ class Writer:
         return self.next[row]
 
     def _update(self, row, value):
-        self.session.query("UPDATE %s SET v=%d WHERE k=%d" %
-                           (row[0], value, key(*row)))
+        self.session.query(f"UPDATE {row[0]} SET v={value} WHERE k={key(*row)}")
 
     def step(self):
         rnd = self.rnd
@@ -132,8 +135,8 @@ class Writer:
         try:
             if what == 0:
                 value = self._value(row)
-                self.session.query("SET @v=%d, @k=%d" % (value, key(*row)))
-                self.session.query("EXECUTE %s USING @v, @k" % row[0])
+                self.session.query(f"SET @v={value}, @k={key(*row)}")
+                self.session.query(f"EXECUTE {row[0]} USING @v, @k")
                 self._note({row: value})
             elif what == 1:
                 # Of engines with transactions: others would keep their
@@ -152,7 +155,7 @@ class Writer:
                 self.session.query("ROLLBACK")
             elif what == 3:
                 value = self._value(row)
-                self.session.query("LOCK TABLES %s WRITE" % row[0])
+                self.session.query(f"LOCK TABLES {row[0]} WRITE")
                 try:
                     self._update(row, value)
                 finally:
@@ -164,13 +167,12 @@ class Writer:
                 values = {first: self._value(first),
                           second: self._value(second)}
                 self.session.query(
-                    "UPDATE m, i SET m.v=%d, i.v=%d WHERE m.k=%d AND i.k=%d" %
-                    (values[first], values[second], first[1], first[1]))
+                    f"UPDATE m, i SET m.v={values[first]}, i.v={values[second]} "
+                    f"WHERE m.k={first[1]} AND i.k={first[1]}")
                 self._note(values)
             elif what == 5 and row[0] in ("c1", "c2"):
                 value = self._value(row)
-                self.session.query("UPDATE g SET v=%d WHERE k=%d" %
-                                   (value, key(*row)))
+                self.session.query(f"UPDATE g SET v={value} WHERE k={key(*row)}")
                 self._note({row: value})
             else:
                 value = self._value(row)
@@ -178,12 +180,12 @@ class Writer:
                 self._note({row: value})
         except wire.Error as error:
             # Deadlock, lock wait timeout, definition changed: not noted
-            if error.code not in (1213, 1205, 1412, 1020, 1615):
+            if error.code not in CONFLICT:
                 raise
             self.session.query("ROLLBACK")
         self.done += 1
         # Changes without a pause would leave nothing to read from the cache
-        time.sleep(rnd.random() * self.pause)
+        time.sleep(rnd.random() * PAUSE)
 
     def _note(self, values):
         for row, value in values.items():
@@ -194,7 +196,7 @@ class Reader:
     def __init__(self, args, notes, number):
         self.session = connect(args)
         self.notes = notes
-        self.rnd = random.Random("%d/reader %d" % (args.seed, number))
+        self.rnd = random.Random(f"{args.seed}/reader {number}")
         self.done = 0
 
     def _read(self, sql, rows):
@@ -203,11 +205,11 @@ class Reader:
         answer = self.session.query(sql)
         got = [int(value) for line in answer for value in line]
         if len(got) != len(known):
-            return "%s: %d values" % (sql, len(got))
+            return f"{sql}: {len(got)} values"
         for row, new, old in zip(rows, got, known):
             if new < old:
-                return ("%s: row %s of table %s has %d, but %d was committed "
-                        "before" % (sql, row[1], row[0], new, old))
+                return (f"{sql}: row {row[1]} of table {row[0]} has {new}, but {old} "
+                        "was committed before")
         self.done += 1
         return None
 
@@ -215,45 +217,44 @@ class Reader:
         rnd = self.rnd
         table, row = rnd.choice(TABLES), rnd.randrange(ROWS)
         # Different texts make many results to be invalidated at a time
-        text = "" if rnd.randrange(2) else " AND %d" % rnd.randrange(1, 300)
+        text = "" if rnd.randrange(2) else f" AND {rnd.randrange(1, 300)}"
         what = rnd.randrange(10)
         try:
             if self.done % 100 == 0:
                 # Disabling the cache has disabled it for this session
                 self.session.query("SET query_cache_type=1")
             if what < 4:
-                return self._read("SELECT v FROM %s WHERE k=%d%s" %
-                                  (table, key(table, row), text),
-                                  [(table, row)])
+                return self._read(
+                    f"SELECT v FROM {table} WHERE k={key(table, row)}{text}",
+                    [(table, row)])
             if what < 6:
                 return self._read(
-                    "SELECT m.v, i.v, a.v FROM m, i, a WHERE m.k=%d AND "
-                    "i.k=%d AND a.k=%d%s" % (row, row, row, text),
+                    f"SELECT m.v, i.v, a.v FROM m, i, a WHERE m.k={row} AND "
+                    f"i.k={row} AND a.k={row}{text}",
                     [("m", row), ("i", row), ("a", row)])
             if what == 6:
-                return self._read("SELECT mv, iv FROM w WHERE k=%d%s" %
-                                  (row, text), [("m", row), ("i", row)])
+                return self._read(f"SELECT mv, iv FROM w WHERE k={row}{text}",
+                                  [("m", row), ("i", row)])
             if what == 7:
                 return self._read(
-                    "SELECT v FROM g WHERE 1%s ORDER BY k" % text,
+                    f"SELECT v FROM g WHERE 1{text} ORDER BY k",
                     [("c1", r) for r in range(ROWS)] +
                     [("c2", r) for r in range(ROWS)])
             if what == 8:
                 return self._read(
-                    "SELECT v FROM p WHERE 1%s ORDER BY k" % text,
+                    f"SELECT v FROM p WHERE 1{text} ORDER BY k",
                     [("p", r) for r in range(ROWS)])
             # A transaction; after its first SELECT the snapshot stays. So it
             # has to end though the SELECT fails (a lock wait timeout ends the
             # statement only): the SELECTs to come would be in it
             self.session.query("BEGIN")
             try:
-                return self._read("SELECT v FROM i WHERE k=%d%s" % (row, text),
-                                  [("i", row)])
+                return self._read(f"SELECT v FROM i WHERE k={row}{text}", [("i", row)])
             finally:
                 self.session.query("COMMIT")
         except wire.Error as error:
             # The cache may be disabled just now; tables may be altered
-            if error.code not in (1924, 1925, 1412, 1615, 1213, 1205):
+            if error.code not in DISABLED | CONFLICT:
                 raise
             return None
 
@@ -270,14 +271,14 @@ class SlowReader:
     def __init__(self, args, notes, number):
         self.args, self.notes = args, notes
         self.session = connect(args)
-        self.rnd = random.Random("%d/slow reader %d" % (args.seed, number))
+        self.rnd = random.Random(f"{args.seed}/slow reader {number}")
         self.done = 0
 
     def step(self):
         rnd = self.rnd
         table = rnd.choice(("p", "m", "i"))
-        sql = ("SELECT k, v, REPEAT(CHAR(65+v%%26),%d) FROM %s WHERE %d "
-               "ORDER BY k" % (self.PAD, table, rnd.randrange(1, 6)))
+        sql = (f"SELECT k, v, REPEAT(CHAR(65+v%26),{self.PAD}) FROM {table} WHERE "
+               f"{rnd.randrange(1, 6)} ORDER BY k")
         known = [self.notes.get(table, row) for row in range(ROWS)]
         try:
             if self.done % 20 == 0:
@@ -291,25 +292,25 @@ class SlowReader:
                 return None
             got = self.session.result()
         except wire.Error as error:
-            if error.code not in (1924, 1925, 1412, 1615, 1213, 1205):
+            if error.code not in DISABLED | CONFLICT:
                 raise
             return None
         if len(got) != ROWS:
-            return "%s: %d rows" % (sql, len(got))
+            return f"{sql}: {len(got)} rows"
         for row, (_, value, pad) in enumerate(got):
             value = int(value)
             if value < known[row]:
-                return ("%s: row %d has %d, but %d was committed before" %
-                        (sql, row, value, known[row]))
+                return (f"{sql}: row {row} has {value}, but {known[row]} was committed "
+                        "before")
             if pad != bytes((65 + value % 26,)) * self.PAD:
-                return "%s: row %d is damaged" % (sql, row)
+                return f"{sql}: row {row} is damaged"
         return None
 
 
 class Disturber:
     def __init__(self, args):
         self.session = connect(args)
-        self.rnd = random.Random("%d/disturber" % args.seed)
+        self.rnd = random.Random(f"{args.seed}/disturber")
         self.done = 0
 
     def step(self):
@@ -329,21 +330,20 @@ class Disturber:
         elif what == 3:
             query("RESET QUERY CACHE")
         elif what == 4:
-            query("SET GLOBAL query_cache_size=%d" %
-                  self.rnd.choice((1 << 18, 1 << 20, 1 << 22, 1 << 24)))
+            query("SET GLOBAL query_cache_size="
+                  f"{self.rnd.choice((1 << 18, 1 << 20, 1 << 22, 1 << 24))}")
         elif what == 5:
             query("SET GLOBAL query_cache_type=0")
             enable(self.session)
         elif what == 6:
-            query("ALTER TABLE %s COMMENT='%d'" %
-                  (self.rnd.choice(("m", "i", "a")), self.done))
+            query(f"ALTER TABLE {self.rnd.choice('mia')} COMMENT='{self.done}'")
         elif what == 7:
             query("SET query_cache_type=1")
             query("DROP DATABASE IF EXISTS " + OTHER)
             query("CREATE DATABASE " + OTHER)
-            query("CREATE TABLE %s.t (a INT)" % OTHER)
+            query(f"CREATE TABLE {OTHER}.t (a INT)")
             for i in range(100):
-                query("SELECT a,%d FROM %s.t" % (i, OTHER))
+                query(f"SELECT a,{i} FROM {OTHER}.t")
             query("DROP DATABASE " + OTHER)
         elif what == 8:
             query("FLUSH TABLES")
@@ -355,103 +355,76 @@ def work(pipe, make, args, end):
     try:
         while time.monotonic() < end and not error:
             error = worker.step()
-    except (wire.Error, OSError, ConnectionError, RuntimeError) as failure:
-        error = "%s: %r" % (make.__name__, failure)
-    pipe.send((make.__name__, worker.done, error))
+    except (wire.Error, OSError, RuntimeError) as failure:
+        error = repr(failure)
+    pipe.send((worker.done, error))
 
 
-def run(args, session, result, problems):
-    """All sessions at once, until the time is up."""
-    notes = Notes()
-    create(session)
-    end = time.monotonic() + args.seconds
-    half = args.connections // 2
-    crew = [(Writer, (args, notes, i, half)) for i in range(half)]
-    crew += [(Reader, (args, notes, i)) for i in range(half)]
-    crew += [(SlowReader, (args, notes, i)) for i in range(args.slow)]
-    if not args.calm:
-        crew.append((Disturber, (args,)))
-    jobs = []
-    for make, words in crew:
-        mine, theirs = multiprocessing.Pipe(False)
-        job = multiprocessing.Process(target=work, daemon=True,
-                                      args=(theirs, make, words, end))
-        job.start()
-        theirs.close()
-        jobs.append((job, mine))
-    for job, pipe in jobs:
+class Process:
+    """One of those who work, in a process: threads of Python wait for each other, so that
+    the server would have less to do at a time."""
+
+    kept, errors = (), collections.Counter()
+
+    def __init__(self, deadline, make, *args):
+        self.number, self.hangs = make.__name__, False
+        self.done, self.lost = collections.Counter(), None
+        self.pipe, self.theirs = multiprocessing.Pipe(False)
+        self.job = multiprocessing.Process(
+            target=work, daemon=True, args=(self.theirs, make, args, deadline))
+
+    def start(self):
+        self.job.start()
+        self.theirs.close()
+
+    def is_alive(self):
+        return self.hangs
+
+    def join(self, seconds):
         try:
-            if not pipe.poll(args.seconds + 300):
-                problems.append("a connection hangs")
-                break
-            name, count, error = pipe.recv()
+            if self.pipe.poll(seconds):
+                self.done[self.number], self.lost = self.pipe.recv()
+            else:
+                self.hangs = True
         except EOFError:
-            name, count, error = "?", 0, "a process ended early"
-        job.join()
-        result["done"][name] = result["done"].get(name, 0) + count
-        if error:
-            problems.append(error)
+            self.lost = "the process ended"
+        self.job.kill()
 
 
-def check(session, result, problems):
-    """Everybody is at rest."""
+def crew(args, deadline):
+    notes, half = Notes(), args.connections // 2
+    found = [Process(deadline, make, args, notes, number, *more)
+             for make, count, more in ((Writer, half, (half,)), (Reader, half, ()),
+                                       (SlowReader, SLOW_READERS, ()))
+             for number in range(count)]
+    return [*found, Process(deadline, Disturber, args)]
+
+
+def check(session, _, problems):
     status = session.status("Qcache%")
-    result["status"] = status
     if not status["Qcache_hits"]:
         problems.append("nothing was read from the cache")
     enable(session)
     session.query("RESET QUERY CACHE")
     for _ in range(300):
-        status = session.status("Qcache%")
-        if status["Qcache_total_blocks"] == 1:
-            return
+        left = session.status("Qcache%")
+        if left["Qcache_total_blocks"] == 1:
+            break
         time.sleep(0.1)
-    problems.append("not all memory came back: %r" % status)
+    else:
+        problems.append(f"not all memory came back: {left}")
+    return {"status": status}
 
 
 def main():
     # Half of the connections read, half of them write
     parser = stress.parser(__doc__, connections=2 * ROWS)
-    parser.add_argument("--pause", type=float, default=0.1,
-                        help="seconds at most between a writer's changes "
-                        "(default %(default)s)")
-    parser.add_argument("--slow", type=int, default=4,
-                        help="number of readers that take long results slowly "
-                        "(default %(default)s)")
-    parser.add_argument("--calm", action="store_true",
-                        help="without the disturbing session")
     args = parser.parse_args()
     if not 2 <= args.connections <= 2 * ROWS:
-        parser.error("--connections must be from 2 to %d" % (2 * ROWS))
-
-    problems = []
-    result = {"program": "stress_query_cache", "seed": args.seed,
-              "seconds": args.seconds, "connections": args.connections,
-              "done": {}}
-    try:
-        session = connect(args, None)
-        session.query("SET GLOBAL query_cache_size=4194304")
-        enable(session)
-        for name in (DATABASE, OTHER):
-            session.query("DROP DATABASE IF EXISTS " + name)
-        session.query("CREATE DATABASE " + DATABASE)
-        session.query("USE " + DATABASE)
-        before = session.status("Uptime")["Uptime"]
-        started = time.monotonic()
-        run(args, session, result, problems)
-        passed = int(time.monotonic() - started)
-        if session.status("Uptime")["Uptime"] < before + passed - 5:
-            problems.append("the server was started anew")
-        if "a connection hangs" not in problems:
-            check(session, result, problems)
-    except (OSError, ConnectionError):
-        problems.append("the server is gone")
-    except (wire.Error, RuntimeError) as failure:
-        problems.append(repr(failure))
-    result["ok"], result["problems"] = not problems, problems
-    print(json.dumps(result, indent=1))
-    return 0 if not problems else 1
+        parser.error(f"--connections must be from 2 to {2 * ROWS}")
+    stress.stress("stress_query_cache", args, create,
+                  lambda deadline: crew(args, deadline), check)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
