@@ -5,9 +5,7 @@
 Every scenario (sql-bench/scenarios) is a list of cells.  For every pair, each
 cell is measured on the stock and on the patched server; which of the two goes
 first alternates.  The result is the median of the pairs' ratios, shown with an
-interval that has it with a probability of 95 %.  Servers named by --peer run
-the same statements after each pair, where a scenario needs no more of a server
-than statements.
+interval that has it with a probability of 95 %.
 
 With --short, each scenario is measured with the settings of the raw data that
 sql-bench/results has, so that the two can be compared: a table at the end says
@@ -44,12 +42,10 @@ sys.dont_write_bytecode = True
 
 from benchlib import compare, report                   # noqa: E402
 from benchlib.program import only_one                       # noqa: E402
-from benchlib.scenario import (CONTROL, need_disk,      # noqa: E402
+from benchlib.scenario import (CONTROL, need_disk, tree_of,  # noqa: E402
                                used_disk)
 from benchlib.servers import (NOT_DURABLE, VERSIONS, BenchError,  # noqa: E402
-                              Peer, Server, stop_all)
-from benchlib.statistics import (interval, median,     # noqa: E402
-                                 ratio_of_pairs)
+                              Server, stop_all)
 from benchlib.timelimit import (OutOfTime, obey_signals,    # noqa: E402
                                 set_limit, whole)
 import scenarios                                            # noqa: E402
@@ -141,14 +137,8 @@ class Run:
         self.cells = scenario.cells(options)
         self.deadline = None
         self.failed = False
-        self.peers = list(options.peers) if scenario.peers else []
-        # Further servers of the stock build
-        self.further = []
-        if options.control and scenario.needs_servers:
-            self.further.append(self.server(CONTROL))
-        self.further += [self.server(name, more) for name, more
-                         in scenario.further_stock(options).items()]
-        self.peers += self.further
+        self.control = ([self.server(CONTROL)]
+                        if options.control and scenario.needs_servers else [])
         self.file = options.output / f"{scenario.name}.json"
         self.settings = {name: value for name, value in vars(options).items()
                          if name in scenario_arguments(scenario)}
@@ -198,8 +188,8 @@ class Run:
         """How many measurements are still to be made."""
         return sum(max(0, self.pairs - len(self.values(index, variant)))
                    for index in range(len(self.cells))
-                   for variant in (*VARIANTS,
-                                   *(peer.variant for peer in self.peers)))
+                   for variant in (*VARIANTS, *(server.variant
+                                                for server in self.control)))
 
     def empty(self):
         return not any(values for cell in self.data["cells"]
@@ -222,14 +212,9 @@ class Run:
                     for kind in ("values", "details"):
                         del cell.get(kind, {}).get(name, [])[have:]
 
-    def server(self, variant, more_options=()):
-        # Servers that run at the same time need a data directory each
-        name = f"data-{variant}" if self.scenario.both_running else "data"
-        tree = variant if variant in VARIANTS else "stock"
-        return Server(self.options.trees / tree,
-                      self.options.data / name.replace(" ", "-"),
-                      [*self.scenario.server_options(self.options),
-                       *more_options], variant)
+    def server(self, variant):
+        return Server(tree_of(self.options.trees, variant), self.options.data / "data",
+                      self.scenario.server_options(self.options), variant)
 
     def order(self, pair):
         return in_turn(self.scenario.turns, pair)
@@ -298,10 +283,7 @@ class Run:
                 self.options.each = ((self.deadline - time.monotonic())
                                      / self.missing())
             self.begin, self.first_missing = time.monotonic(), self.missing()
-            if self.scenario.both_running:
-                self.run_side_by_side(servers)
-            else:
-                self.run_in_turn(servers)
+            self.run_in_turn(servers)
         except OutOfTime:
             pass
         finally:
@@ -339,17 +321,6 @@ class Run:
         servers["stock"].start(*NOT_DURABLE)
         self.scenario.prepare(servers["stock"], self.options, self.preparing)
         servers["stock"].stop()
-        if self.scenario.both_running:
-            # Page for page the same; an earlier run has changed both
-            self.progress.show(f"{self.scenario.name}: copying the data")
-            servers["patched"].copy_datadir(servers["stock"])
-            for server in self.further:
-                server.copy_datadir(servers["stock"])
-        for peer in self.peers:
-            if peer in self.further:
-                continue
-            self.scenario.prepare(peer, self.options, self.preparing)
-            self.data["versions"][peer.variant] = peer.version()
         return servers
 
     def warm_up(self, server):
@@ -359,46 +330,9 @@ class Run:
         self.scenario.warm_up(server, self.options)
         self.data["versions"][server.variant] = server.version()
 
-    def run_side_by_side(self, servers):
-        everyone = (*servers.values(), *self.peers)
-        first = min(len(self.values(index, variant))
-                    for index in range(len(self.cells)) for variant in servers
-                    ) // self.pairs_a_start * self.pairs_a_start
-        for pair in range(first, self.pairs, self.pairs_a_start):
-            self.one_start(servers, everyone, pair)
-            for server in everyone:
-                server.stop()
-
-    def one_start(self, servers, everyone, first_pair):
-        """The pairs from one start of the servers."""
-        for server in everyone:
-            server.start()
-        for server in everyone:
-            self.warm_up(server)
-        pairs = range(first_pair, first_pair + self.pairs_a_start)
-        if not self.scenario.load:
-            for pair in pairs:
-                for index in range(len(self.cells)):
-                    self.measure_pair(servers, index, pair)
-            return
-        for index, cell in enumerate(self.cells):
-            if all(len(self.values(index, server.variant)) >= pairs.stop
-                   for server in everyone):
-                continue                # of the run that is resumed
-            self.out_of_time()
-            with self.scenario.load(everyone, cell, self.options):
-                for pair in pairs:
-                    self.measure_pair(servers, index, pair)
-
-    def measure_pair(self, servers, index, pair):
-        for variant in self.order(pair + index):
-            self.measure(servers[variant], index, pair)
-        for server in self.peers:
-            self.measure(server, index, pair)
-
     def run_in_turn(self, servers):
         for pair in range(self.pairs):
-            turns = [*(servers[v] for v in self.order(pair)), *self.peers]
+            turns = [*(servers[v] for v in self.order(pair)), *self.control]
             cut = False
             for number, server in enumerate(turns):
                 if all(len(self.values(index, server.variant)) > pair
@@ -419,50 +353,23 @@ class Run:
             if cut:
                 raise OutOfTime
 
-    def ratio(self, values, variant):
-        """Of the values of a variant to those of stock, as text."""
-        pairs = values["stock"], values.get(variant, [])
-        ratio = ratio_of_pairs(*pairs)
-        if not ratio:
-            return "-"
-        low, high = (interval(*pairs, self.options.starts)
-                     or (ratio["low"], ratio["high"]))
-        return (f"{ratio['median']:.2f} ({low:.2f} to {high:.2f}, "
-                f"{ratio['pairs']} pairs)")
-
     def finish(self):
-        """Print the table and the scenario's remarks."""
+        """Print the table and the scenario's remarks, and keep them beside the raw
+        data."""
         if self.empty():
             print(f"\n{self.scenario.title}: nothing was measured")
             return
         results = [(cell, cell["values"]) for cell in self.data["cells"]]
-        names = [*VARIANTS, *(peer.variant for peer in self.peers)]
-        print(f"\n{self.scenario.title}, {self.scenario.unit}")
-        width = max(len(cell["label"]) for cell in self.cells)
-        print(f"{'':{width}} " + " ".join(f"{name:>10}" for name in names)
-              + "  ratio (95 % interval)")
-        for cell, values in results:
-            shown = [f"{median(values[name]):10.4g}" if values.get(name)
-                     else f"{'-':>10}" for name in names]
-            text = self.ratio(values, "patched")
-            print(f"{cell['label']:{width}} {' '.join(shown)}  {text}")
-            for server in self.further:
-                print(f"{'':{width}} {' ' * 11 * len(names)} "
-                      f"{server.variant}: "
-                      f"{self.ratio(values, server.variant)}")
         whole_cells = [(cell, values) for cell, values in results
                        if all(values[v] for v in VARIANTS)]
-        if (len(whole_cells) == len(results)
-                or whole_cells and self.scenario.remarks_on_some):
-            self.data["remarks"] = self.scenario.remarks(whole_cells,
-                                                         self.options)
-            for remark in self.data["remarks"]:
-                print(f"  {remark}")
-        missing = self.missing()
-        if missing:
-            print(f"  {missing} measurements were not made")
+        if len(whole_cells) == len(results):
+            self.data["remarks"] = self.scenario.remarks(results, self.options)
+        lines = report.table(self.data)
+        if missing := self.missing():
+            lines.append(f"  {missing} measurements were not made")
         self.save()
-        print(f"raw data: {self.file}", flush=True)
+        self.file.with_suffix(".txt").write_text("\n".join(lines) + "\n")
+        print("", *lines, f"raw data: {self.file}", sep="\n", flush=True)
 
 
 def in_turn(names, pair):
@@ -490,13 +397,6 @@ def scenario_arguments(scenario):
     parser = argparse.ArgumentParser(add_help=False)
     scenario.add_arguments(parser)
     return {*vars(parser.parse_args([])), *scenario.also_options}
-
-
-def peer(text):
-    name, equals, socket = text.partition("=")
-    if not equals or not name or name in VARIANTS:
-        raise argparse.ArgumentTypeError(f"'{text}' is not NAME=SOCKET")
-    return name, socket
 
 
 def series_of(trees):
@@ -534,11 +434,6 @@ def parse(words):
                         "share, and ends with what it has (default: as long "
                         f"as it takes; quick {QUICK_MINUTES}, short "
                         f"{SHORT_MINUTES})")
-    parser.add_argument("--peer", type=peer, action="append", default=[],
-                        metavar="NAME=SOCKET", dest="peers",
-                        help="measure a running server beside, as root "
-                        "without password; databases tc_* are created there "
-                        "and dropped")
     parser.add_argument("--control", action="store_true",
                         help="measure the stock server a second time in each "
                         "turn: what its ratio to itself shows is noise")
@@ -547,8 +442,7 @@ def parse(words):
     parser.add_argument("--report", action="store_true",
                         help="keep the raw data that is there, and write "
                         "docs/PERFORMANCE.md from all that is kept, without "
-                        "measuring; a run writes its own report beside its "
-                        "raw data")
+                        "measuring")
     parser.add_argument("--output", type=pathlib.Path,
                         help="directory of the raw data (default: "
                         "out/BASE/bench)")
@@ -575,9 +469,6 @@ def parse(words):
         value = getattr(options, name)
         if value is not None and value <= 0:
             parser.error(f"--{name} must be more than 0")
-    peers = [name for name, _ in options.peers]
-    if len(set(peers)) < len(peers):
-        parser.error("each --peer needs a name of its own")
     if options.quick and options.short:
         parser.error("--quick does not go with --short")
     if options.quick and options.budget is None:
@@ -628,20 +519,6 @@ def check(chosen, options):
     size = (3 << 30) + sum(scenario.disk(options.own[scenario.name])
                             for scenario in chosen)
     need_disk(options, size - (options.resume and used_disk(options.data)))
-    client = options.trees / "stock" / "release" / "client" / "mariadb"
-    options.peers = [Peer(name, socket, client)
-                     for name, socket in options.peers]
-    for own in options.own.values():
-        own.peers = options.peers
-    for server in options.peers:
-        server.connect()
-        for scenario in chosen:
-            needed = scenario.connections(options.own[scenario.name])
-            if scenario.peers and needed > server.connections:
-                raise BenchError(
-                    f"--peer {server.variant} allows {server.connections} "
-                    f"connections, {scenario.name} needs {needed}: raise its "
-                    "max_connections, or ask for fewer threads")
 
 
 def need_raw_data(directory):
@@ -724,19 +601,9 @@ def main():
 def measure(chosen, options):
     begin = time.monotonic()
     progress = Progress()
-    failed = []
-    try:
-        failed += run_all([Run(scenario, options.own[scenario.name], progress)
-                           for scenario in chosen], options, progress)
-    finally:
-        for server in options.peers:
-            try:
-                server.clean_up()
-            except BenchError as error:
-                failed.append(f"--peer {server.variant}: {error}")
+    failed = run_all([Run(scenario, options.own[scenario.name], progress)
+                      for scenario in chosen], options, progress)
     print(f"{(time.monotonic() - begin) / 60:.1f} minutes")
-    report.write(options.output, scenarios.ALL, options.trees.name)
-    print(f"report: {options.output / 'PERFORMANCE.md'}", flush=True)
     if options.short:
         print("\n".join(compare.table(
             options.output, options.results, options.names,

@@ -67,8 +67,7 @@ static const char usage[]=
 "  --user NAME, --password TEXT, --database NAME\n"
 "                     {site} is the number of the site, as above\n"
 "  --keep-connections use a connection for one page after the other\n"
-"  --keep-going       count errors; the page ends with the first one. Default: an\n"
-"                     error ends all\n"
+"An error of the server ends all.\n"
 "\n"
 "What is shown:\n"
 "  --server-pid PID   show the CPU time of the server, too\n"
@@ -134,7 +133,7 @@ static unsigned sites= 1, items= 10, connections= 256, hot_step= 0;
 static double zipf= 1, hot_share, rate= 0, duration= 10, simulated= -1;
 static double most_cpu= 0.25;
 static long server_pid= 0;
-static bool keep_connections= false, keep_going= false;
+static bool keep_connections= false;
 static uint64_t seed= 1;
 
 static struct kind *kinds;
@@ -145,9 +144,8 @@ static unsigned *order;                 // which site is the n-th most popular
 static struct client *clients, *free_clients;
 static unsigned busy, most_busy;
 static struct visit *visits;            // those that are done
-static size_t done, room, failed_visits;
+static size_t done, room;
 static uint64_t statements;
-static struct { unsigned number; size_t count; } errors[32];
 
 static int poller= -1, timer= -1;
 static double armed= INFINITY;          // when the timer rings
@@ -408,21 +406,6 @@ static double seconds_without_cpu(void)
 
 /*** Connections ***/
 
-static void count_error(struct client *client)
-{
-  unsigned number= mysql_errno(&client->mysql), slot= 0;
-  if (!keep_going)
-    fail("page '%s' of site %u: error %u: %s", kinds[client->visit.kind].name,
-         client->visit.site, number, mysql_error(&client->mysql));
-  while (errors[slot].count && errors[slot].number != number)
-    if (++slot == sizeof errors / sizeof *errors)
-      fail("too many kinds of errors");
-  errors[slot].number= number;
-  errors[slot].count++;
-  failed_visits++;
-}
-
-
 static void finish_visit(struct client *client, double end)
 {
   struct visit *visit= &client->visit;
@@ -559,11 +542,9 @@ static bool advance(struct client *client)
     return false;
   }
   if (wrong)
-  {
-    count_error(client);
-    client->state= LEAVING;
-  }
-  else if (client->state == ASKING && client->statement == kind->count)
+    fail("page '%s' of site %u: error %u: %s", kind->name, client->visit.site,
+         mysql_errno(&client->mysql), mysql_error(&client->mysql));
+  if (client->state == ASKING && client->statement == kind->count)
   {
     finish_visit(client, now());
     if (keep_connections)
@@ -827,17 +808,12 @@ static void print_results(double seconds, double own, double waited,
   if (done)
   {
     qsort(visits, done, sizeof *visits, compare);
-    printf(" \"p50\": %.3f,\n \"p90\": %.3f,\n \"p99\": %.3f,\n"
-           " \"max\": %.3f,\n", percentile(0.5), percentile(0.9),
-           percentile(0.99), visits[done - 1].took);
+    printf(" \"p50\": %.3f,\n \"p99\": %.3f,\n \"max\": %.3f,\n",
+           percentile(0.5), percentile(0.99), visits[done - 1].took);
   }
   printf(" \"statements\": %llu,\n \"most_at_once\": %u,\n",
          (unsigned long long) statements, most_busy);
-  printf(" \"pages_with_errors\": %zu,\n \"errors\": {", failed_visits);
-  for (unsigned n= 0; n < sizeof errors / sizeof *errors && errors[n].count;
-       n++)
-    printf("%s\"%u\": %zu", n ? ", " : "", errors[n].number, errors[n].count);
-  printf("},\n \"own_cpu_seconds\": %.6f,\n \"seconds_without_cpu\": %.6f",
+  printf(" \"own_cpu_seconds\": %.6f,\n \"seconds_without_cpu\": %.6f",
          own, waited);
   if (server_pid)
     printf(",\n \"server_cpu_seconds\": %.6f", servers);
@@ -888,8 +864,8 @@ static void read_hot(const char *value)
 
 
 enum { PAGES= 256, ITEMS, SITES, ZIPF, HOT, RATE, SECONDS, CONNECTIONS, SEED,
-       SOCKET, USER, PASSWORD, DATABASE, KEEP_CONNECTIONS, KEEP_GOING,
-       SERVER_PID, MOST_CPU, VISITS, SIMULATE, HELP };
+       SOCKET, USER, PASSWORD, DATABASE, KEEP_CONNECTIONS, SERVER_PID,
+       MOST_CPU, VISITS, SIMULATE, HELP };
 
 static const struct option options[]=
 {
@@ -907,7 +883,6 @@ static const struct option options[]=
   {"password", required_argument, NULL, PASSWORD},
   {"database", required_argument, NULL, DATABASE},
   {"keep-connections", no_argument, NULL, KEEP_CONNECTIONS},
-  {"keep-going", no_argument, NULL, KEEP_GOING},
   {"server-pid", required_argument, NULL, SERVER_PID},
   {"most-cpu", required_argument, NULL, MOST_CPU},
   {"visits", required_argument, NULL, VISITS},
@@ -940,7 +915,6 @@ int main(int argc, char **argv)
     case PASSWORD: password= optarg; break;
     case DATABASE: database= optarg; break;
     case KEEP_CONNECTIONS: keep_connections= true; break;
-    case KEEP_GOING: keep_going= true; break;
     case SERVER_PID: server_pid= count(name, optarg); break;
     case MOST_CPU: most_cpu= number(name, optarg, 0, 1e6); break;
     case VISITS: visits_path= optarg; break;

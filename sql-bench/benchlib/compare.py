@@ -59,14 +59,14 @@ def worse(before, now, pairs=PAIRS):
     few = {cell["label"] for run in (before, now) for cell in run["cells"]
            if pairs_of(cell) < pairs}
     found, compared, skipped = [], 0, 0
-    for label, ratio, (_, high), _ in gains(now):
+    for label, ratio, (_, high) in gains(now):
         if label not in former:
             continue
         if label in few:
             skipped += 1
             continue
         compared += 1
-        before_ratio, (before_low, _), _ = former[label]
+        before_ratio, (before_low, _) = former[label]
         spread = max(control_spread(cells[label]), ALWAYS)
         if high < before_low and ratio * spread < before_ratio:
             found.append((label, before_ratio, ratio, spread))

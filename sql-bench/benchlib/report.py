@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Write docs/PERFORMANCE.md, and the report of a run, from the raw data of
-scenarios."""
+"""Write docs/PERFORMANCE.md, and the table of a run, from the raw data of scenarios."""
 
 import argparse
 import fnmatch
@@ -115,104 +114,33 @@ def command(data, scenario, series=FIRST_SERIES):
     return " ".join(words)
 
 
-def likely(values, name, starts):
-    """The interval of a server's ratios to stock, as text."""
-    found = interval(values["stock"], values.get(name, []), starts)
-    return " to ".join(map(ratio_text, found)) if found else "-"
-
-
-def cpu_time(cell, name="patched"):
-    """The median ratio of the server's CPU time a statement to stock's, as
-    text."""
-    details = cell.get("details", {})
-    found = ratio_of_pairs(*(
-        [one["cpu_us"] for one in details.get(variant, ()) if "cpu_us" in one]
-        for variant in ("stock", name)))
-    return ratio_text(found["median"]) if found else "-"
-
-
-def section(data, scenario, series=FIRST_SERIES):
-    """The lines of one scenario."""
-    machine = data["machine"]
-    peers = names(data)[len(VARIANTS):]
-    title = scenario.title + of_series(series)
-    # Steadier than rates where CPUs are shared
-    has_cpu = any(cpu_time(cell) != "-" for cell in complete(data))
-    result = [f"## {title}", "", data["question"], "",
-              *headed("What was done", data["method"]), "",
-              *headed("What came out", outcome(data)), "",
-              f"| {data['unit']} | stock | patched | ratio | 95 % | pairs |"
-              + " ratio of CPU time |" * has_cpu
-              + "".join(f" {peer} |" for peer in peers)
-              + f" {CONTROL}, 95 % |" * (CONTROL in peers),
-              "|---" + "|---:" * (5 + has_cpu + len(peers)
-                                  + (CONTROL in peers)) + "|"]
-    for cell in complete(data):
+def table(data):
+    """The lines of all cells of a run, and its remarks."""
+    shown = [*VARIANTS, *(name for name in names(data) if name not in VARIANTS)]
+    width = max(len(cell["label"]) for cell in data["cells"])
+    lines = [f"{data['title']}, {data['unit']}",
+             f"{'':{width}} " + " ".join(f"{name:>10}" for name in shown)
+             + "  ratio (95 % interval)"]
+    for cell in data["cells"]:
         values = cell["values"]
-        ratio = ratio_of_pairs(values["stock"], values["patched"])
-        shown = ([ratio_text(ratio["median"]),
-                  likely(values, "patched", data.get("starts", 1)),
-                  str(ratio["pairs"])] if ratio else ["-", "-", "-"])
-        shown += [cpu_time(cell)] * has_cpu
-        shown += [number(median(values[peer])) if values.get(peer) else "-"
-                  for peer in peers]
-        if CONTROL in peers:
-            shown.append(likely(values, CONTROL, data.get("starts", 1)))
-        result.append("| " + " | ".join(
-            [cell["label"]] + [number(median(values[v])) for v in VARIANTS]
-            + shown) + " |")
-    if data["remarks"]:
-        result += ["", *(f"- {remark}" for remark in data["remarks"])]
-    absent = [cell["label"] for cell in data["cells"]
-              if cell not in complete(data)]
-    if absent:
-        result += ["", "Not measured: " + "; ".join(absent) + "."]
-    if data.get("caveat"):
-        result += ["", *headed("Limits", data["caveat"])]
-    taken = min((len(cell["values"][variant]) for cell in complete(data)
-                 for variant in VARIANTS), default=0)
-    facts = [f"Repeat it with `{command(data, scenario, series)}`. The question "
-             f"comes from: {data['source']}. "
-             f"Measured {data['date']} on {machine['cpus']} CPUs "
-             f"({machine['cpu']}), {machine['memory_GiB']} GiB, Linux "
-             f"{machine['kernel']}"]
-    facts += [f"{name} {version}" for name, version
-              in sorted(data["versions"].items())]
-    facts += [machine[key] if key == "sysbench" else f"revision {machine[key]}"
-              for key in ("sysbench", "revision") if machine.get(key)]
-    if data["quick"]:
-        facts.append("a quick run")
-    elif taken < max(FULL, data["pairs"]):
-        facts.append(f"{taken} pair{'s' * (taken != 1)} only, not a full run")
-    return result + ["", "; ".join(facts) + ".", ""]
+        lines.append(f"{cell['label']:{width}} " + " ".join(
+            f"{median(values[name]):10.4g}" if values.get(name) else f"{'-':>10}"
+            for name in shown) + f"  {likely(values, 'patched', data)}")
+        if values.get(CONTROL):
+            lines.append(f"{'':{width}} {' ' * 11 * len(shown)} {CONTROL}: "
+                         + likely(values, CONTROL, data))
+    return lines + [f"  {remark}" for remark in data["remarks"]]
 
 
-def headed(heading, text):
-    """The lines of a part of a section; a list begins below its heading."""
-    lines = text.split("\n")
-    if lines[0].startswith("- "):
-        return [f"**{heading}.**", "", *lines]
-    return [f"**{heading}.** {lines[0]}", *lines[1:]]
-
-
-def outcome(data):
-    """One line on all cells of a scenario, as summary() has it."""
-    found = gains(data)
-    if not found:
-        return "The table has the values; none has a ratio."
-    times = [middle for _, middle, _, _ in found]
-    spread = (f"median {ratio_text(median(times))}, from "
-              f"{ratio_text(min(times))} to {ratio_text(max(times))}")
-    judged = any((ratio_of_pairs(cell["values"]["stock"],
-                                 cell["values"]["patched"]) or {}
-                  ).get("pairs", 0) >= 3 for cell in complete(data))
-    if not judged:
-        return ("Fewer than three pairs, so no cell counts as a gain or a loss. "
-                f"How many times better than stock: {spread}.")
-    gain, loss = (sum(verdict == wanted for *_, verdict in found)
-                  for wanted in ("gain", "loss"))
-    return (f"Better than stock: {gain} of {len(found)} cells; worse: {loss}. The "
-            f"others cannot be told from it. How many times better: {spread}.")
+def likely(values, name, data):
+    """The ratio of a server's values to those of stock, as text."""
+    pairs = values["stock"], values.get(name, [])
+    ratio = ratio_of_pairs(*pairs)
+    if not ratio:
+        return "-"
+    low, high = (interval(*pairs, data.get("starts") or 1)
+                 or (ratio["low"], ratio["high"]))
+    return f"{ratio['median']:.2f} ({low:.2f} to {high:.2f}, {ratio['pairs']} pairs)"
 
 
 def is_rate(data, cell):
@@ -224,87 +152,21 @@ def is_rate(data, cell):
 
 
 def gains(data):
-    """(label, times better than stock, the interval of that, verdict) of each
-    cell that has a ratio; a time that is halved is 2 times better.
-
-    Verdict: "gain" or "loss" if the interval leaves out 1 and, where there is
-    a control, the ratio is not in the interval of stock to itself; "same"
-    otherwise, and of less than three pairs.
-    """
+    """(label, times better than stock, the interval of that) of each cell that has a
+    ratio; a time that is halved is 2 times better."""
     found = []
     for cell in complete(data):
-        def better(name):
-            pairs = cell["values"]["stock"], cell["values"].get(name, [])
-            ratio = ratio_of_pairs(*pairs)
-            if not ratio or not ratio["median"]:
-                return None
-            found = (ratio["median"], *(interval(*pairs, data.get("starts", 1))
-                                        or (ratio["median"],) * 2))
-            if not is_rate(data, cell):
-                # The inverse of the ratio that the section's table shows
-                middle, low, high = (1 / max(one, 1e-6) for one in found)
-                found = middle, high, low
-            middle, low, high = found
-            return middle, max(low, 1e-3), high, ratio["pairs"]
-
-        measured, control = better("patched"), better(CONTROL)
-        if not measured:
+        pairs = cell["values"]["stock"], cell["values"]["patched"]
+        ratio = ratio_of_pairs(*pairs)
+        if not ratio or not ratio["median"]:
             continue
-        middle, low, high, pairs = measured
-        verdict = ("same" if pairs < 3 or low <= 1 <= high or
-                   control and control[1] <= middle <= control[2]
-                   else "gain" if middle > 1 else "loss")
-        found.append((cell["label"], middle, (low, high), verdict))
+        middle = ratio["median"]
+        low, high = interval(*pairs, data.get("starts") or 1) or (middle, middle)
+        if not is_rate(data, cell):
+            # The inverse of the ratio, which is of an even number of pairs, too
+            middle, high, low = (1 / max(one, 1e-6) for one in (middle, low, high))
+        found.append((cell["label"], middle, (max(low, 1e-3), high)))
     return found
-
-
-def of_series(series):
-    """What distinguishes the headings of another series."""
-    return "" if series == FIRST_SERIES else f", MariaDB {series}"
-
-
-def summary(all_data, scenarios, series=FIRST_SERIES):
-    """The lines of the table with a line for each scenario."""
-    lines = [f"## Summary{of_series(series)}", "",
-             "How many times better than stock: rates as they are, times and "
-             "costs inverted. A cell is a",
-             "gain or a loss if it has three pairs or more, its interval "
-             "leaves out 1, and the control's",
-             "interval, where there is one, does not have it.", "",
-             "| experiment | cells | gain | same | loss | median | least | "
-             "most |", "|---|---:|---:|---:|---:|---:|---:|---:|"]
-    for data in all_data:
-        found = gains(data)
-        if found:
-            times = [middle for _, middle, _, _ in found]
-            counts = [sum(verdict == wanted for *_, verdict in found)
-                      for wanted in ("gain", "same", "loss")]
-            lines.append("| " + " | ".join(
-                [scenarios[data["scenario"]].title, str(len(found)),
-                 *map(str, counts), ratio_text(median(times)),
-                 ratio_text(min(times)), ratio_text(max(times))]) + " |")
-    return [*lines, ""]
-
-
-def write(output, scenarios, series=FIRST_SERIES):
-    """Write output/PERFORMANCE.md, all cells of the raw data that is there."""
-    text = ["# Performance, stock against patched", "",
-            "*Stock* is MariaDB without the patches. Both servers are built from "
-            "the same source with the same flags, and take turns in one run.", "",
-            "- *ratio*: the median over the pairs of patched / stock. Each pair "
-            "is one measurement of both servers.",
-            "- *95 %*: the ratio lies in this interval with a probability of 95 % "
-            "(bootstrap over the servers' starts and the pairs of each). With one "
-            "start only, the interval is too narrow.",
-            "- *stock again*: the stock server, measured a second time in each "
-            "turn. What differs from stock there is noise.",
-            "- *Limits*: what the numbers do not show.", ""]
-    kept = load(output, scenarios)
-    if any(gains(data) for data in kept.values()):
-        text += summary(kept.values(), scenarios, series)
-    for name, data in kept.items():
-        text += section(data, scenarios[name], series)
-    (output / "PERFORMANCE.md").write_text("\n".join(text).rstrip() + "\n")
 
 
 def load(directory, names):
@@ -347,7 +209,7 @@ def claim_row(name, data, claim, label):
     if not cells:
         return None
     part = dict(data, cells=cells)
-    better = [middle for _, middle, _, _ in gains(part)]
+    better = [middle for _, middle, _ in gains(part)]
     shown = ["-"] * 5
     if "*" in label:
         shown[2:4] = [f"{times(geometric_mean(better))}×",
@@ -356,7 +218,7 @@ def claim_row(name, data, claim, label):
         values = cells[0]["values"]
         shown[:2] = [number(median(values[variant])) for variant in VARIANTS]
         if better:
-            _, middle, (low, high), _ = gains(part)[0]
+            _, middle, (low, high) = gains(part)[0]
             shown[2] = f"{times(middle)}×"
             if low < high:
                 shown[3] = f"{times(low)} to {times(high)}"

@@ -18,11 +18,6 @@ CONTROL = "stock again"
 class Scenario:
     unit = ""
     higher_is_better = True
-    both_running = False
-    # For scenarios with both_running: None, or a context manager
-    # load(servers, cell, options) that lasts while a cell is measured. Then
-    # all pairs of a cell are measured before the next cell
-    load = None
     needs_servers = True
     pairs = 5                   # of a full run
     # Whose turn it is to be measured, one after the other; each is first, second
@@ -30,11 +25,9 @@ class Scenario:
     turns = ("stock", "patched")
     repeatable = False          # whether its numbers do not depend on time
     weight = 1                  # share of --budget
-    peers = True                # a peer needs to run statements only
     # So many cells in turn are measured together: the later ones go on from
     # where the first one has left the server
     together = 1
-    remarks_on_some = False     # remarks() can do without some of the cells
     # Options of other scenarios that this one depends on, too
     also_options = ()
     caveat = ""                 # what the numbers do not show
@@ -51,17 +44,6 @@ class Scenario:
     def disk(options):
         """Bytes that its tables take in the data directories."""
         return 0
-
-    @staticmethod
-    def connections(options):
-        """How many a server must allow."""
-        return 151
-
-    @staticmethod
-    def further_stock(options):
-        """{name: options of the server} of what else is measured with the stock
-        server in each turn."""
-        return {}
 
     @staticmethod
     def parts(options):

@@ -219,23 +219,20 @@ class Server:
 
     def counters(self):
         """What the server has done so far: statements, tables opened, hits of
-        the table cache; us of CPU time and voluntary context switches, if it is
-        ours; and its table_open_cache_active_instances."""
+        the table cache; us of CPU time and voluntary context switches; and its
+        table_open_cache_active_instances."""
         names = {"Questions": "questions", "Opened_tables": "opens",
                  "Table_open_cache_hits": "hits",
                  "Table_open_cache_active_instances": "instances"}
         rows = self.sql("SHOW GLOBAL STATUS WHERE Variable_name IN ('"
                         + "','".join(names) + "')")
         found = {names[name]: int(value) for name, value in rows}
-        if self.process:
-            seconds, found["switches"] = usage(self.process.pid)
-            found["cpu_us"] = 1e6 * seconds
+        seconds, found["switches"] = usage(self.process.pid)
+        found["cpu_us"] = 1e6 * seconds
         return found
 
     def cpu_seconds(self):
-        """CPU time that the server has used, None if it is not ours."""
-        if not self.process:
-            return None
+        """CPU time that the server has used."""
         return cpu_time(self.process.pid)
 
 
@@ -260,52 +257,6 @@ def make_once(made, fill, copies=(), progress=None):
         shutil.rmtree(made.datadir)
     os.sync()
     (place / "ready").touch()
-
-
-class Peer(Server):
-    """A server that runs already, of another make or version."""
-
-    def __init__(self, name, socket, client):
-        self.variant = name
-        self.run_directory = None
-        self.path = socket
-        self.program = str(client)
-        self.account = "root"
-        self.process = None
-
-    @property
-    def socket(self):
-        return self.path
-
-    def client(self, *options):
-        return [self.program, "--no-defaults", f"--user={self.account}",
-                f"--socket={self.path}", "--batch", "--skip-column-names",
-                *options]
-
-    def connect(self):
-        """Remember how it was found."""
-        try:
-            self.cache = self.sql("SELECT @@table_open_cache")[0][0]
-            self.connections = int(self.sql("SELECT @@max_connections")[0][0])
-            self.databases = self.names()
-        except BenchError as error:
-            raise BenchError(f"--peer {self.variant}: {error}") from None
-
-    def names(self):
-        return {row[0] for row in self.sql("SHOW DATABASES")
-                if row[0].startswith("tc_")}
-
-    def clean_up(self):
-        """Leave it as it was found."""
-        self.sql(f"SET GLOBAL table_open_cache={self.cache};\n" + "".join(
-            f"DROP DATABASE `{name}`;\n"
-            for name in self.names() - self.databases))
-
-    def start(self, *_):
-        return self
-
-    def stop(self):
-        pass
 
 
 def create_tables(server, database, engine, count, progress,

@@ -1,15 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Run sysbench scripts against a server and read what they report."""
 
-import contextlib
 import pathlib
 import re
 import shutil
-import signal
 import subprocess
-import time
 
-from . import wire
 from .servers import BenchError
 from .usage import ahead_of_others
 
@@ -84,96 +80,6 @@ def until_started(process):
         if line.startswith("Threads started"):
             break
     return said
-
-
-class Load:
-    """A script that keeps its connections, and is at work only during run().
-
-    So no measurement contains the start and end of thousands of threads, and
-    two servers can take turns every second.
-    """
-
-    def __init__(self, server, *positional, **options):
-        # A stopped program would stay for ever if this one is killed
-        command = ["setpriv", "--pdeathsig=KILL",
-                   *arguments(server, *positional, **options)]
-        for attempt in range(1, ATTEMPTS + 1):
-            self.process = subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                text=True)
-            try:
-                said = until_started(self.process)
-                if "Threads started" in said:
-                    self.status = wire.Connection(server.socket,
-                                                  user=server.account)
-                    self.asked = 0
-                    self.paused = self.pause()
-                    return
-            except BaseException:
-                self.end()
-                raise
-            self.end()
-            if TOO_SLOW not in said or attempt == ATTEMPTS:
-                raise BenchError(f"sysbench failed, attempt {attempt}:\n"
-                                 + said[-2000:])
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.end()
-        self.status.close()
-
-    def end(self):
-        self.process.kill()
-        self.process.wait()
-        self.process.stdout.close()
-
-    def counters(self):
-        """(statements of all clients but this one, those that are running)"""
-        self.asked += 1
-        rows = {name: int(value) for name, value in self.status.query(
-            "SHOW GLOBAL STATUS WHERE Variable_name IN "
-            "('Questions', 'Threads_running')")}
-        return rows[b"Questions"] - self.asked, rows[b"Threads_running"] - 1
-
-    def pause(self):
-        """Stop the threads; return the statements so far when the server has
-        answered what it had been asked, and when that was seen.
-
-        Those that wait for a row lock of a stopped thread's transaction go
-        on waiting, in the next run, too.
-        """
-        self.process.send_signal(signal.SIGSTOP)
-        before, unchanged, when = None, 0, 0
-        while True:
-            statements, running = self.counters()
-            if statements == before:
-                unchanged += 1
-                if unchanged >= (5 if running else 1):
-                    return statements, when
-            else:
-                before, unchanged, when = statements, 0, time.monotonic()
-            time.sleep(0.01)
-
-    @contextlib.contextmanager
-    def working(self):
-        """Do something while it works; then see self.paused."""
-        self.process.send_signal(signal.SIGCONT)
-        yield
-        self.paused = self.pause()
-        if self.process.poll() is not None:
-            raise BenchError("sysbench ended:\n"
-                             + self.process.stdout.read()[-2000:])
-
-    def run(self, seconds):
-        """Let it work for so long; return statements a second."""
-        before = self.counters()[0]
-        begin = time.monotonic()
-        with self.working():
-            time.sleep(seconds)
-        statements, end = self.paused
-        return (statements - before) / (end - begin)
 
 
 def read(script, text):

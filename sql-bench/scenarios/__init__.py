@@ -8,19 +8,16 @@ A scenario is a class with
   unit, higher_is_better
   pairs                 of a full run
   weight                its share of --budget
-  peers                 False: needs more of a server than statements
-  both_running          True: stock and patched run at the same time, on data
-                        directories of their own, and take turns for every
-                        cell; False: one after the other on one directory
-  needs_servers         False: it starts the servers itself, in
+  needs_servers         True: the servers run one after the other on one data
+                        directory. False: it starts them itself, in
                         measure_pair(trees, options, part, order) for each of
                         its parts(options), behind
                         prepare_program(trees, options, progress), and the
                         rest is not used; what it measures besides under
                         another name is shown in a column of its own. order is
                         the one of turns; a value may be a dictionary, as that
-                        of measure(). benchlib.scenario.OwnServers has most of
-                        that
+                        of measure(). benchlib.scenario.OwnServers and
+                        hits.TakingTurns have most of that
   together              so many cells in turn are measured as one
   disk(options)         bytes that its tables take
   add_arguments(parser) its own options

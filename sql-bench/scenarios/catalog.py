@@ -73,7 +73,6 @@ class Catalog(OwnServers):
     unit = "as named"
     weight = 6
     pairs = 3
-    peers = False
 
     @staticmethod
     def add_arguments(parser):

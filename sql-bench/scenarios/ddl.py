@@ -119,7 +119,6 @@ class Ddl(Scenario):
     unit = "as named"
     weight = 3
     pairs = 3
-    peers = False
     together = 2
 
     @staticmethod
@@ -244,7 +243,3 @@ class Ddl(Scenario):
                 found[what] = count_syncs(output.read_text()) / SITE
         session.close()
         return found
-
-    @staticmethod
-    def remarks(results, options):
-        return []

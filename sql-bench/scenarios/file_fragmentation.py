@@ -37,7 +37,6 @@ class FileFragmentation(Scenario):
         "disk's own cache may still have the files. In the original benchmark the "
         "data grew beyond memory.")
     unit = "as named"
-    peers = False
     together = 3
     weight = 6
 

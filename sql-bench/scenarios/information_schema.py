@@ -5,7 +5,6 @@ from benchlib.scenario import (INNODB_FILES, Scenario, engines, fill_cache,
                                innodb_options, need_descriptors, positive,
                                table_bytes)
 from benchlib.servers import create_tables
-from benchlib.statistics import median
 
 # table_open_cache
 SMALL = 64
@@ -102,22 +101,3 @@ class InformationSchema(Scenario):
             "SELECT COUNT(*), SUM(data_length+index_length) "
             "FROM information_schema.tables "
             f"WHERE table_schema='{database}'")
-
-    @staticmethod
-    def remarks(results, options):
-        times = {(cell["engine"], cell["cache"]): values
-                 for cell, values in results}
-        said = []
-        for variant in ("stock", "patched"):
-            parts = []
-            for engine in engines(options.is_engines):
-                small = times[engine, SMALL].get(variant, [])
-                full = times[engine, large(options)].get(variant, [])
-                if small and full:
-                    ratio = median([b / a for a, b in zip(small, full)])
-                    parts.append(f"{engine} {ratio:.2f}")
-            if parts:
-                said.append(f"{variant}: time with {large(options)} as a "
-                            f"multiple of the time with {SMALL}: "
-                            + ", ".join(parts))
-        return said

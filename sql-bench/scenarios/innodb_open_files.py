@@ -41,7 +41,6 @@ class InnodbOpenFiles(Scenario):
         "Which tablespaces are closed is not shown. The time of recovery includes "
         "that of a start without recovery.")
     unit = "as named"
-    peers = False
     together = 5
     longest = {}                # of each server's latest writes
     weight = 10

@@ -73,7 +73,6 @@ class Instructions(OwnServers):
     weight = 3
     pairs = 1
     repeatable = True
-    peers = False
 
     @staticmethod
     def add_arguments(parser):

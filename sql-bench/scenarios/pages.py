@@ -8,7 +8,7 @@ from benchlib.load import read_files
 from benchlib.scenario import (CONTROL, RESERVED_DESCRIPTORS, OwnServers,
                                descriptor_limit, engines, integers, tree_of)
 from benchlib.servers import BenchError, Server, make_once
-from benchlib.statistics import median, ratio_of_pairs
+from benchlib.statistics import median
 from benchlib.usage import resident
 
 CLIENTS = 16                    # of the closed loop
@@ -279,16 +279,8 @@ class Pages(OwnServers):
     @classmethod
     def remarks(cls, results, options):
         sites = cls.sites(options)
-        said = [f"{sites:,} sites, {sites * TABLES:,} tables",
+        return [f"{sites:,} sites, {sites * TABLES:,} tables",
                 *of_generator(cell for cell, _ in results)]
-        values = {cell["label"]: values for cell, values in results}
-        for label in values:
-            if label.endswith(ARRIVAL_P99):
-                said.append(of_rate(label[:-len(ARRIVAL_P99)], values))
-            elif cls.closed_loop is not None and label.endswith(
-                    ": " + PAGES) and label[:-len(PAGES)] + OPENED in values:
-                said += of_closed_loop(label[:-len(PAGES)], values)
-        return said
 
 
 FULL_RATES = {}                 # of stock, by the file that keeps it
@@ -358,26 +350,3 @@ def of_generator(cells):
             + f"; it waited for a CPU in {100 * median(waits_of):.0f} % of the "
               f"time, {100 * max(waits_of):.0f} % at most, and pages take "
               "longer by that"]
-
-
-def of_rate(begin, values):
-    p50, p99, longest = (values[begin + label] for label
-                         in (ARRIVAL_P50, ARRIVAL_P99, LONGEST))
-    return f"{begin}a page takes " + ", ".join(
-        f"{name} {median(p50[name]):.1f} ms (p99 {median(p99[name]):.1f}, "
-        f"longest {median(longest[name]):.0f})"
-        for name in Pages.turns if p50.get(name))
-
-
-def of_closed_loop(begin, values):
-    pages = values[begin + PAGES]
-    ratio, control = (ratio_of_pairs(pages["stock"], pages.get(name, []))
-                      for name in ("patched", CONTROL))
-    if not ratio or not control:
-        return []
-    return [f"{begin}{ratio['median']:.2f} times the pages of stock ({CONTROL}: "
-            f"{control['median']:.2f}), half of them in "
-            f"{median(values[begin + P50]['patched']):.1f} ms or less (stock "
-            f"{median(values[begin + P50]['stock']):.1f}), "
-            f"{median(values[begin + OPENED]['patched']):.1f} tables opened a "
-            "page"]

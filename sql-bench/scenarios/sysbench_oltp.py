@@ -1,26 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Bug 33948 (2008): throughput of one table falls with many connections."""
 
-import contextlib
-
 from benchlib import sysbench
-from benchlib.scenario import (Scenario, integers, need_descriptors,
-                               positive)
+from benchlib.scenario import integers, need_descriptors, positive
 from benchlib.servers import BenchError
-from benchlib.statistics import geometric_mean, ratio_of_pairs
 
-# Each script, and how many statements one of its transactions has
-SCRIPTS = {"oltp_point_select": 1, "oltp_read_only": 16, "oltp_read_write": 20}
+from .hits import TakingTurns
+
+SCRIPTS = ("oltp_point_select", "oltp_read_only", "oltp_read_write")
 POOL = 512                      # MiB, more than twice the data
-LOWEST = 0.98                   # a ratio below it is worth a look
-WARM = 1                        # second of each load that does not count
 
 
 def plural(count, word):
     return f"{count} {word}{'s' * (count > 1)}"
 
 
-class Sysbench(Scenario):
+class Sysbench(TakingTurns):
     name = "sysbench"
     title = "sysbench OLTP, one table and 16 tables"
     source = "bug 33948 (2008)"
@@ -29,9 +24,9 @@ class Sysbench(Scenario):
         "table cache, or gain?")
     method = (
         "sysbench's own OLTP scripts run over one million InnoDB rows in the "
-        "buffer pool, chosen evenly. Both servers run all the time, each with a "
-        "sysbench of its own. They take turns, for a second or two each, while the "
-        "other's sysbench is stopped. Statements are prepared on one table, and "
+        "buffer pool, chosen evenly. Three servers are started anew for each pair: "
+        "stock, patched, and stock once more. They take turns for each cell, and each "
+        "has a sysbench of its own for it. Statements are prepared on one table, and "
         "plain on 16, where 2048 connections would prepare 300,000.")
     caveat = (
         "sysbench takes a share of the same CPUs, the larger the simpler the "
@@ -41,10 +36,7 @@ class Sysbench(Scenario):
         "0.93 to 1.12, their geometric mean 1.02. So a cell's ratio in that range "
         "shows nothing.")
     unit = "transactions/s"
-    both_running = True
-    remarks_on_some = True
     weight = 8
-    pairs = 15
 
     @staticmethod
     def add_arguments(parser):
@@ -59,8 +51,7 @@ class Sysbench(Scenario):
                             help="rows in all tables together (default "
                             "1000000; quick 100000)")
         parser.add_argument("--seconds", type=positive, default=None,
-                            help="seconds that one measurement takes (default "
-                            "2, or what --budget allows)")
+                            help="seconds that one measurement takes (default 2)")
 
     @classmethod
     def threads(cls, options):
@@ -78,7 +69,7 @@ class Sysbench(Scenario):
 
     @classmethod
     def check(cls, options):
-        sysbench.require()
+        super().check(options)
         cls.tables(options)
         # sysbench has one for each connection, the server two for each table
         need_descriptors(max(cls.threads(options)))
@@ -89,17 +80,18 @@ class Sysbench(Scenario):
 
     @classmethod
     def disk(cls, options):
-        # Two servers, and their logs
-        return (2 * len(cls.tables(options)) * cls.rows(options) * 300
-                + (5 << 30))
+        # Three servers, and their logs
+        return (3 * len(cls.tables(options)) * cls.rows(options) * 300
+                + (6 << 30))
 
     @classmethod
-    def connections(cls, options):
-        return max(cls.threads(options)) + 20
+    def directory(cls, options):
+        return options.data / f"sysbench-{cls.rows(options)}-" \
+            f"{'-'.join(map(str, cls.tables(options)))}"
 
     @classmethod
     def server_options(cls, options):
-        connections = cls.connections(options)
+        connections = max(cls.threads(options)) + 20
         return [f"--max-connections={connections}",
                 f"--back-log={connections}",
                 f"--thread-cache-size={connections}",
@@ -110,33 +102,24 @@ class Sysbench(Scenario):
                 "--innodb-log-file-size=1G"]
 
     @classmethod
-    def cells(cls, options):
-        return [{"label": f"{script}, {plural(tables, 'table')}, "
-                          f"{plural(threads, 'thread')}",
-                 "script": script, "tables": tables, "threads": threads}
+    def settings(cls, options):
+        """(label, script, tables, threads)"""
+        return [(f"{script}, {plural(tables, 'table')}, {plural(threads, 'thread')}",
+                 script, tables, threads)
                 for script in options.scripts.split(",")
                 for tables in cls.tables(options)
                 for threads in cls.threads(options)]
 
     @classmethod
-    def database(cls, options, tables):
-        return f"tc_oltp_{tables}_{cls.rows(options)}"
+    def cells(cls, options):
+        return [{"label": label, "part": None} for label, *_ in cls.settings(options)]
 
     @classmethod
-    def prepare(cls, server, options, progress):
+    def make_tables(cls, server, options):
         for tables in cls.tables(options):
-            database = cls.database(options, tables)
-            if server.sql("SELECT COUNT(*) FROM information_schema.tables "
-                          f"WHERE table_schema='{database}_done'") == [["1"]]:
-                continue
-            progress("creating sysbench's tables", 0, tables)
-            server.sql(f"DROP DATABASE IF EXISTS {database}; "
-                       f"CREATE DATABASE {database}")
+            server.sql(f"CREATE DATABASE oltp_{tables}")
             cls.sysbench(server, options, "oltp_read_write", tables, 1,
                          command="prepare")
-            # Only now it is complete
-            server.sql(f"CREATE DATABASE IF NOT EXISTS {database}_done; "
-                       f"CREATE TABLE {database}_done.t (a INT)")
 
     @classmethod
     def warm_up(cls, server, options):
@@ -144,50 +127,18 @@ class Sysbench(Scenario):
         for tables in cls.tables(options):
             cls.sysbench(server, options, "oltp_read_write", tables, 1,
                          command="prewarm")
-        cls.sysbench(server, options, "oltp_read_write", tables,
+        cls.sysbench(server, options, "oltp_read_write", cls.tables(options)[-1],
                      max(cls.threads(options)), seconds=2)
 
     @classmethod
-    @contextlib.contextmanager
-    def load(cls, servers, cell, options):
-        with contextlib.ExitStack() as stack:
-            for server in servers:
-                server.load = stack.enter_context(cls.sysbench(
-                    server, options, cell["script"], cell["tables"],
-                    cell["threads"], how=sysbench.Load))
-                server.load.run(WARM)
-            yield
+    def measure_setting(cls, server, options, setting):
+        label, script, tables, threads = setting
+        return {label: cls.sysbench(server, options, script, tables, threads,
+                                    seconds=options.seconds or 2)["rate"]}
 
     @classmethod
-    def measure(cls, server, cell, options):
-        return (server.load.run(cls.seconds(options))
-                / SCRIPTS[cell["script"]])
-
-    @staticmethod
-    def seconds(options):
-        """As long as was asked for, or as the time for all allows."""
-        if options.seconds:
-            return options.seconds
-        if options.each:
-            # Threads are started, and servers become idle, in between
-            return min(max(0.8 * options.each - 0.2, 0.5), 5)
-        return 2
-
-    @classmethod
-    def sysbench(cls, server, options, script, tables, threads,
-                 how=sysbench.run, **more):
-        return how(
-            server, script, cls.database(options, tables), threads,
-            tables=tables, table_size=cls.rows(options) // tables,
-            rand_type="uniform",
+    def sysbench(cls, server, options, script, tables, threads, **more):
+        return sysbench.run(
+            server, script, f"oltp_{tables}", threads, tables=tables,
+            table_size=cls.rows(options) // tables, rand_type="uniform",
             db_ps_mode="auto" if tables == 1 else "disable", **more)
-
-    @staticmethod
-    def remarks(results, options):
-        ratios = [ratio["median"] for ratio in
-                  (ratio_of_pairs(values["stock"], values["patched"])
-                   for _, values in results) if ratio]
-        low = sum(ratio < LOWEST for ratio in ratios)
-        return [f"geometric mean of the {len(ratios)} median ratios: "
-                f"{geometric_mean(ratios):.3f}; lowest {min(ratios):.3f}, "
-                f"highest {max(ratios):.3f}; below {LOWEST}: {low}"]

@@ -29,7 +29,6 @@ class TableCache(Scenario):
     unit = "pairs/s"
     weight = 1.5
     needs_servers = False
-    peers = False
 
     @staticmethod
     def add_arguments(parser):
@@ -65,17 +64,3 @@ class TableCache(Scenario):
         return {cell["label"]: found[cell["touch"], cell["shares"],
                                      cell["threads"]]
                 for cell in TableCache.cells(options)}
-
-    @staticmethod
-    def remarks(results, options):
-        rates = {cell["label"]: values["patched"] for cell, values in results}
-        said = []
-        for kind in ("", "touch, "):
-            one = rates.get(kind + "1 share, 1 thread")
-            two = rates.get(kind + "1 share, 2 threads")
-            if one and two:
-                ratios = sorted(b / a for a, b in zip(one, two))
-                said.append(f"patched, {kind}one share: two threads make "
-                            f"{ratios[len(ratios) // 2]:.2f} times the pairs "
-                            f"of one ({ratios[0]:.2f} to {ratios[-1]:.2f})")
-        return said

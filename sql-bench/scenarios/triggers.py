@@ -82,7 +82,6 @@ class Triggers(Scenario):
     caveat = "A TABLE that a statement has written through keeps its triggers."
     unit = "as named"
     higher_is_better = False
-    peers = False
 
     @staticmethod
     def check(options):

@@ -10,7 +10,6 @@ from benchlib.scenario import (Scenario, need_descriptors, positive,
                                table_bytes)
 from benchlib.servers import BenchError
 from benchlib.servers import create_tables
-from benchlib.statistics import median
 
 CACHE = 2000                    # table_open_cache
 WORKING_SET = 500               # InnoDB tables
@@ -114,13 +113,3 @@ class WorkingSet(Scenario):
     def read(server, seconds):
         return sysbench.run(server, "working_set", "tc_working_set",
                             CONNECTIONS, seconds=seconds, tables=WORKING_SET)
-
-    @staticmethod
-    def remarks(results, options):
-        values = {cell["label"]: values for cell, values in results}
-        return [f"{variant}: beside the query each table is opened "
-                f"{median(values[OPENS][variant]):.2f} times a minute, and "
-                "the rate is "
-                f"{median([b / a for a, b in zip(values[ALONE][variant], values[BESIDE][variant])]):.2f} "
-                "of what it is alone"
-                for variant in ("stock", "patched")]
