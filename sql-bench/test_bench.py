@@ -176,17 +176,6 @@ class HitsTest(unittest.TestCase):
                              {"patched": value, "stock": value,
                               CONTROL: value})
 
-    def test_a_cell_is_worse_only_beyond_stock_against_itself(self):
-        def cell(connections, patched, again):
-            return ({"label": hits.part_of("text", 4, connections)
-                     + hits.CPU},
-                    {"stock": [10.0, 10.0], "patched": [patched] * 2,
-                     CONTROL: [again] * 2})
-        mean, said = hits.Hits.remarks([cell(1, 10.4, 10.5), cell(8, 10.6, 9.8)],
-                                       None)
-        self.assertIn("worse than all of these: 1 of 2 cells", said)
-        self.assertIn(f"1.042 (1.042 to 1.042) of stock, {CONTROL} 1.014", mean)
-
     def test_starts_that_differ_make_the_mean_of_all_cells_unsure(self):
         cell = {"stock": [1.0, 1.0, 1.0], "patched": [0.5, 1.0, 2.0],
                 CONTROL: [1.0, 1.0, 1.0]}
@@ -583,7 +572,8 @@ class FakePages(pages.Pages):
         pages.FULL_RATES.clear()
 
     sites = seconds = classmethod(lambda cls, options: 2)
-    settings = classmethod(lambda cls, options: pages.settings_of("aria", "400"))
+    engines = classmethod(lambda cls, options: ["aria"])
+    caches = classmethod(lambda cls, options: [400])
     pages = classmethod(lambda cls, options, engine: {"page": (1, ["SELECT 1"])})
     forget_comments = classmethod(lambda cls, options, engine: "DELETE 1;")
     rates = staticmethod(lambda options: integers(options.rate))
@@ -1015,17 +1005,23 @@ class WordpressTest(Case):
                     site.see(name)
 
     def test_what_is_not_wordpress_leaves_nothing_behind(self):
-        given, new = self.work / "given", self.work / "new"
-        given.mkdir()
-        with self.assertRaises(BenchError):
-            wordpress.unpack(new / "program", given)
-        self.assertEqual(list(new.iterdir()), [])
-        (given / "wp-load.php").touch()
-        os.symlink("/etc/hostname", given / "wp-config.php")
-        wordpress.unpack(new / "program", given)
-        config = new / "program" / "wp-config.php"
-        self.assertFalse(config.is_symlink())
-        self.assertEqual(config.read_text(), wordpress.CONFIG)
+        new = self.work / "new" / "program"
+
+        def package(files):
+            def unpack(work):
+                (work / "root").mkdir()
+                for name, target in files.items():
+                    os.symlink(target, work / "root" / name)
+                return work / "root"
+            return patch.object(wordpress, "unpack_package", unpack)
+
+        with package({}), self.assertRaises(BenchError):
+            wordpress.unpack(new)
+        self.assertEqual(list(new.parent.iterdir()), [])
+        with package({"wp-load.php": __file__, "wp-config.php": "/etc/hostname"}):
+            wordpress.unpack(new)
+        self.assertFalse((new / "wp-config.php").is_symlink())
+        self.assertEqual((new / "wp-config.php").read_text(), wordpress.CONFIG)
 
     def php(self, text):
         """A site whose PHP is a shell script."""
@@ -1068,20 +1064,6 @@ class WordpressTest(Case):
                 for what, how in (("CREATE TABLE", "LIKE"),
                                   ("INSERT INTO", "SELECT * FROM")))):
             self.assertIn(wanted, text)
-
-    def test_sites_of_another_wordpress_are_made_anew(self):
-        options = parse("wordpress", "--wordpress-engines", "aria")
-        options.trees = options.data = self.work
-        made = sites.Wordpress.directory(options, "aria")
-        made.mkdir(parents=True)
-        (made / "pages.json").write_text(json.dumps({"source": "None"}))
-        (made / "ready").touch()
-        with patch.object(pages, "make_once"), \
-             patch.object(visitors, "compile_visitors"):
-            for source, there in ((None, True), ("/elsewhere", False)):
-                options.wordpress_source = source
-                sites.Wordpress.prepare_program(options.trees, options, print)
-                self.assertEqual(made.exists(), there)
 
 
 class ColdOpenTest(unittest.TestCase):

@@ -15,6 +15,33 @@ RESERVED_DESCRIPTORS = 400
 CONTROL = "stock again"
 
 
+class Option:
+    """An option of a scenario. As an attribute of its class it is called like a function
+    for its value: cls.tables(options)."""
+
+    def __init__(self, name, text, full, quick=None, kind=None):
+        """full: the default; quick: that of --quick, if it is another one.
+        kind: a function that makes the value of a text; that of numbers is positive()"""
+        self.name, self.text, self.full, self.quick = name, text, full, quick
+        self.kind = kind or (positive if isinstance(full, int) else str)
+
+    def add_to(self, parser):
+        said = "" if self.full is None else f" (default {self.full}" + (
+            "" if self.quick is None else f"; quick {self.quick}") + ")"
+        parser.add_argument(
+            f"--{self.name}", help=f"{self.text}{said}",
+            default=self.full if self.quick is None else None,
+            metavar={positive: "N", integers: "N,N..."}.get(self.kind),
+            # Lists are read later, by __call__()
+            type=str if self.kind in (integers, engines) else self.kind)
+
+    def __call__(self, options):
+        found = getattr(options, self.name.replace("-", "_"))
+        if found is None:
+            found = self.full if self.quick is None or not options.quick else self.quick
+        return self.kind(found) if self.kind in (integers, engines) else found
+
+
 class Scenario:
     unit = ""
     higher_is_better = True
@@ -32,9 +59,12 @@ class Scenario:
     also_options = ()
     caveat = ""                 # what the numbers do not show
 
-    @staticmethod
-    def add_arguments(parser):
-        """No options of its own."""
+    @classmethod
+    def add_arguments(cls, parser):
+        """Its own options: attributes of the class."""
+        for option in vars(cls).values():
+            if isinstance(option, Option):
+                option.add_to(parser)
 
     @staticmethod
     def check(options):

@@ -10,7 +10,6 @@ import http.client
 import os
 import pathlib
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -77,25 +76,16 @@ def check():
         raise BenchError("PHP has no mysqli (Debian's package php-mysql)")
 
 
-def unpack(directory, given=None):
-    """Make a directory with WordPress: a copy of one that is given, or else
-    Debian's package. The package is not installed: it wants a web server."""
-    if directory.exists():
-        return
+def unpack(directory):
+    """Make a directory with Debian's package of WordPress. The package is not
+    installed: it wants a web server."""
     directory.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".new-",
                                      dir=directory.parent) as work:
-        work = pathlib.Path(work)
-        if given:
-            found = work / "given"
-            try:
-                shutil.copytree(given, found, ignore_dangling_symlinks=True)
-            except (OSError, shutil.Error) as error:
-                raise BenchError(f"copying {given} failed: {error}") from None
-        else:
-            found = unpack_package(work)
+        found = unpack_package(pathlib.Path(work))
         if not (found / "wp-load.php").exists():
-            raise BenchError(f"no WordPress in {given or 'the package'}")
+            raise BenchError("no WordPress in the package")
+        # A link to a file of a web server
         (found / "wp-config.php").unlink(missing_ok=True)
         (found / "wp-config.php").write_text(CONFIG)
         found.rename(directory)

@@ -10,23 +10,16 @@ import threading
 import time
 
 from benchlib import wire
-from benchlib.scenario import OwnServers, integers, tree_of
+from benchlib.scenario import Option, OwnServers, integers, tree_of
 from benchlib.servers import BenchError, Server, make_once
 from benchlib.statistics import median
 
 FIVE = " of an account with five grants"
 LISTS = {
     "SHOW DATABASES": "SHOW DATABASES",
-    "SCHEMATA": "SELECT * FROM information_schema.schemata",
     "TABLES with IN": "SELECT table_schema, table_name FROM "
                       "information_schema.tables WHERE table_schema IN "
-                      "('site_000001', 'site_000003')",
-    "TABLES with LIKE": "SELECT table_schema, table_name FROM "
-                        "information_schema.tables WHERE table_schema LIKE "
-                        "'site\\_00000%'",
-    "TABLES with OR": "SELECT table_schema, table_name FROM "
-                      "information_schema.tables WHERE table_schema = "
-                      "'site_000001' OR table_schema = 'site_000002'"}
+                      "('site_000001', 'site_000003')"}
 WILD = "ms, SHOW DATABASES of an account with a grant on site\\_%"
 FEW = "ms, SHOW DATABASES of an account with a grant on site\\_00000%"
 ROOT = "names/s, SHOW DATABASES of root"
@@ -74,17 +67,8 @@ class Catalog(OwnServers):
     weight = 6
     pairs = 3
 
-    @staticmethod
-    def add_arguments(parser):
-        parser.add_argument("--catalog-databases", metavar="N,N...",
-                            help="numbers of databases (default "
-                            "1000,10000,100000,300000; quick 1000,5000)")
-
-    @staticmethod
-    def numbers(options):
-        return integers(options.catalog_databases or
-                        ("1000,5000" if options.quick
-                         else "1000,10000,100000,300000"))
+    numbers = Option("catalog-databases", "numbers of databases",
+                     "1000,10000,100000,300000", "1000,5000", integers)
 
     @classmethod
     def check(cls, options):

@@ -10,8 +10,8 @@ import time
 from benchlib import wire
 from benchlib.disk import slow_disk
 from benchlib.load import read_files, run, shares
-from benchlib.scenario import (RESERVED_DESCRIPTORS, OwnServers, available_memory,
-                               descriptor_limit, positive, tree_of)
+from benchlib.scenario import (RESERVED_DESCRIPTORS, Option, OwnServers,
+                               available_memory, descriptor_limit, tree_of)
 from benchlib.servers import BenchError, Server, make_once
 from benchlib.statistics import percentile
 
@@ -46,14 +46,10 @@ PERCENTILES = (("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0))
 # The load that runs together with the hot SELECTs
 ALONE, KNOWN, UNKNOWN = ("alone", f"beside {COLD} that read known tables",
                          f"beside {COLD} that touch cold ones")
-RANDOM, BESIDE, EVICT, POOL = "random: ", "hot: ", "eviction: ", "load of the pool: "
+RANDOM, BESIDE, POOL = "random: ", "hot: ", "load of the pool: "
 SLOW = f"hot, slow disk ({READ_DELAY} ms a read): "
 TOUCH = {f"{connections} connection{'s' * (connections > 1)}: ": connections
          for connections in CONNECTIONS}
-EVICTING = 2                    # connections that time SELECTs meanwhile
-EVICT_TO = 400                  # table_definition_cache then
-EVICTED = ("p99.9 of hot SELECTs, ms", "longest hot SELECT, ms",
-           "part of the dictionary's memory that is left")
 POOL_CELLS = ("longest hot SELECT, ms", "p99.9 of hot SELECTs, ms",
               "longest hot SELECT without the load, ms",
               "seconds that the load takes",
@@ -147,12 +143,6 @@ def load_pool(session, stop):
     return took
 
 
-def shrink(session, _):
-    """Let nearly all definitions be evicted."""
-    session.query(f"SET GLOBAL table_definition_cache={EVICT_TO}")
-    session.query("FLUSH TABLES")
-
-
 def of_all(touched, begin):
     """The rate of clients of which each returns how many, and when that was done."""
     return sum(count for count, _ in touched) / (max(end for _, end in touched) - begin)
@@ -187,10 +177,7 @@ class ColdOpen(OwnServers):
         "touch cold ones.\n"
         "- 'hot, slow disk': the same without those that read known tables, while "
         f"each read of an .ibd file takes {READ_DELAY} ms longer.\n"
-        "- 'eviction': when all tables are known, table_definition_cache becomes "
-        f"{EVICT_TO}, and all tables are closed, while {EVICTING} connections time "
-        "their SELECTs."
-        f"\n- 'load of the pool': {TOUCHING} connections touch cold tables, and "
+        f"- 'load of the pool': {TOUCHING} connections touch cold tables, and "
         f"{READING} time SELECTs that open known tables, while the buffer pool loads a "
         "page of each of the other half of the tables.")
     caveat = (
@@ -201,15 +188,7 @@ class ColdOpen(OwnServers):
     unit = "as named"
     weight = 8
 
-    @staticmethod
-    def add_arguments(parser):
-        parser.add_argument("--cold-tables", type=positive,
-                            help="number of tables (default 20000; quick "
-                            "3000)")
-
-    @staticmethod
-    def tables(options):
-        return options.cold_tables or (3000 if options.quick else 20000)
+    tables = Option("cold-tables", "number of tables", 20000, 3000)
 
     @staticmethod
     def seconds(options):
@@ -237,7 +216,7 @@ class ColdOpen(OwnServers):
                          for name, _ in PERCENTILES],
                 SLOW: [f"{name} {company}, ms" for company in (ALONE, UNKNOWN)
                        for name, _ in PERCENTILES] + [RATE],
-                EVICT: EVICTED, POOL: POOL_CELLS}
+                POOL: POOL_CELLS}
 
     @classmethod
     def parts(cls, options):
@@ -298,8 +277,7 @@ class ColdOpen(OwnServers):
                 return cls.first_touch(server, options, TOUCH[part])
             if part in (BESIDE, SLOW):
                 return cls.hot(server, options, part == SLOW)
-            return {RANDOM: cls.at_random, EVICT: cls.evict,
-                    POOL: cls.pool}[part](server, options)
+            return {RANDOM: cls.at_random, POOL: cls.pool}[part](server, options)
 
     @classmethod
     def first_touch(cls, server, options, connections):
@@ -346,25 +324,6 @@ class ColdOpen(OwnServers):
                 found[RATE] = sum(answers[HOT:]) / elapsed
         session.close()
         return found
-
-    @classmethod
-    def evict(cls, server, options):
-        """The time that SELECTs from known tables take while InnoDB evicts
-        nearly all definitions."""
-        def memory():
-            return server.status("Innodb_mem_dictionary")
-
-        run(server, DATABASE, *((read_each, share) for share in
-                      shares(range(1, cls.tables(options) + 1), CONNECTIONS[1])))
-        full = memory()
-        stop = multiprocessing.Event()
-        answers, _, _ = run(
-            server, DATABASE, (shrink, stop),
-            *((read_timed, HOT_TABLES, cls.seconds(options), stop, number)
-              for number in range(EVICTING)))
-        took = list(itertools.chain(*answers[1:]))
-        return dict(zip(EVICTED, (percentile(took, 0.999), max(took),
-                                  memory() / full)))
 
     @classmethod
     def pool(cls, server, options):

@@ -13,7 +13,7 @@ import time
 
 from benchlib import wire
 from benchlib.load import run
-from benchlib.scenario import Scenario, need_descriptors, positive, table_bytes
+from benchlib.scenario import Option, Scenario, need_descriptors, table_bytes
 from benchlib.servers import BenchError
 from benchlib.disk import slow_disk
 
@@ -121,15 +121,7 @@ class Ddl(Scenario):
     pairs = 3
     together = 2
 
-    @staticmethod
-    def add_arguments(parser):
-        parser.add_argument("--ddl-tables", type=positive, metavar="N",
-                            help="tables of the database that is dropped (default "
-                            "1000, quick 200)")
-
-    @staticmethod
-    def tables(options):
-        return options.ddl_tables or (200 if options.quick else 1000)
+    tables = Option("ddl-tables", "tables of the database that is dropped", 1000, 200)
 
     @classmethod
     def check(cls, options):

@@ -2,9 +2,9 @@
 """A farm of sites like those that WordPress makes, page by page."""
 
 from benchlib import visitors
-from benchlib.scenario import positive
+from benchlib.scenario import Option, engines, integers, positive
 
-from .pages import CLIENTS, GENERATOR, TABLES, Pages, account, settings_of
+from .pages import CLIENTS, GENERATOR, TABLES, Pages, account
 
 WRITES = 5                      # of 100 pages
 POSTS = 10                      # of a site
@@ -151,36 +151,13 @@ class Farm(Pages):
     closed_loop = ""
     items = POSTS
 
-    @staticmethod
-    def add_arguments(parser):
-        parser.add_argument("--farm-sites", type=positive,
-                            help="number of sites (default 1500; quick 200)")
-        parser.add_argument("--farm-engines", default="innodb,myisam,aria")
-        parser.add_argument("--farm-caches", metavar="N,N...",
-                            help="table_open_cache (default 2000,8000; quick "
-                            "400)")
-        parser.add_argument("--farm-definitions", metavar="N", type=positive,
-                            help="table_definition_cache (default: all fit)")
-        parser.add_argument("--farm-seconds", type=positive,
-                            help="of a measurement, and of warming up before "
-                            "it (default 20; quick 4)")
-
-    @classmethod
-    def sites(cls, options):
-        return options.farm_sites or (200 if options.quick else 1500)
-
-    @classmethod
-    def seconds(cls, options):
-        return options.farm_seconds or (4 if options.quick else 20)
-
-    @classmethod
-    def settings(cls, options):
-        return settings_of(options.farm_engines, options.farm_caches or
-                           ("400" if options.quick else "2000,8000"))
-
-    @staticmethod
-    def definitions(options):
-        return options.farm_definitions
+    sites = Option("farm-sites", "number of sites", 1500, 200)
+    engines = Option("farm-engines", "engines", "innodb,myisam,aria", kind=engines)
+    caches = Option("farm-caches", "table_open_cache", "2000,8000", "400", integers)
+    definitions = Option("farm-definitions", "table_definition_cache (default: all fit)",
+                         None, kind=positive)
+    seconds = Option("farm-seconds", "of a measurement, and of warming up before it", 20,
+                     4)
 
     @classmethod
     def check(cls, options):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """How long visitors of the farm wait when they come at a given rate."""
 
+from benchlib.scenario import Option, integers
+
 from .farm import Farm
 from .pages import AT_ONCE, GENERATOR, AtRates
 
@@ -31,10 +33,7 @@ class FarmRate(AtRates, Farm):
                     "farm_definitions", "farm_seconds")
     closed_loop = None
 
-    @staticmethod
-    def add_arguments(parser):
-        parser.add_argument("--rate", metavar="N,N...", default="20,50,80,100",
-                            help="visitors, in %% of what stock can do (default "
-                            "20,50,80,100); the options of farm hold, too")
-        parser.add_argument("--rate-states", default="warm,cold",
-                            help="warm, cold (after a restart), or both")
+    rates = Option("rate", "visitors, in percent of what stock can do; the options of farm "
+                   "hold, too", "20,50,80,100", kind=integers)
+    rate_states = Option("rate-states", "warm, cold (after a restart), or both",
+                         "warm,cold")

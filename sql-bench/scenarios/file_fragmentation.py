@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """MySQL file system fragmentation benchmarks: many files that grow at once."""
 
-import contextlib
 import os
 import pathlib
 import re
@@ -9,11 +8,11 @@ import shutil
 import subprocess
 
 from benchlib import sysbench
-from benchlib.scenario import (TABLE_BYTES, Scenario, engines, integers,
-                               positive)
+from benchlib.scenario import TABLE_BYTES, Option, Scenario, engines, integers
 from benchlib.servers import BenchError, create_tables
 
 CONNECTIONS = 4
+BYTES = 1000                    # of a row
 DATA_FILES = {"myisam": "MYD", "aria": "MAD", "innodb": "ibd"}
 INSERT, EXTENT, SCAN = ("rows/s inserted", "KiB in an extent",
                         "rows/s scanned, cold")
@@ -27,7 +26,7 @@ class FileFragmentation(Scenario):
         "What do many files that grow at the same time cost: when they are "
         "written, in their layout on disk, and when they are read again?")
     method = (
-        f"{CONNECTIONS} connections insert rows of 1000 bytes into new tables at "
+        f"{CONNECTIONS} connections insert rows of {BYTES} bytes into new tables at "
         "random, with table_open_cache=64. Then the server stops, filefrag counts "
         "the extents of the files, and the files leave the page cache. After a "
         "start all tables are read, one after the other.")
@@ -40,35 +39,10 @@ class FileFragmentation(Scenario):
     together = 3
     weight = 6
 
-    @staticmethod
-    def add_arguments(parser):
-        parser.add_argument("--frag-tables", default=None,
-                            help="numbers of tables (default "
-                            "1,10,100,1000,10000; quick 1,100)")
-        parser.add_argument("--frag-rows", type=positive,
-                            help="rows in all tables together (default "
-                            "20000; quick 5000)")
-        parser.add_argument("--frag-engines", default="myisam,aria,innodb",
-                            help="engines (default %(default)s)")
-        parser.add_argument("--frag-bytes", type=positive, default=1000,
-                            help="length of a row (default %(default)s)")
-        parser.add_argument("--frag-cache", type=positive, default=64,
-                            help="table_open_cache (default %(default)s)")
-        parser.add_argument("--frag-sync", type=positive, metavar="SECONDS",
-                            help="write the page cache back so often while "
-                            "rows are inserted, as if a table got few of "
-                            "them in the time after which the system does "
-                            "it (default: leave it to the system)")
-
-    @staticmethod
-    def rows(options):
-        return options.frag_rows or (5000 if options.quick else 20000)
-
-    @staticmethod
-    def counts(options):
-        return integers(options.frag_tables or
-                        ("1,100" if options.quick
-                         else "1,10,100,1000,10000"))
+    counts = Option("frag-tables", "numbers of tables", "1,10,100,1000,10000", "1,100",
+                    integers)
+    rows = Option("frag-rows", "rows in all tables together", 20000, 5000)
+    engines = Option("frag-engines", "engines", "myisam,aria,innodb", kind=engines)
 
     @staticmethod
     def filefrag():
@@ -78,20 +52,18 @@ class FileFragmentation(Scenario):
     @classmethod
     def check(cls, options):
         sysbench.require()
-        engines(options.frag_engines)
         if not cls.filefrag():
             raise BenchError("filefrag is missing; apt-get install e2fsprogs")
-        cls.counts(options)
 
     @classmethod
     def disk(cls, options):
-        return (3 * cls.rows(options) * options.frag_bytes + (1 << 30)
+        return (3 * cls.rows(options) * BYTES + (1 << 30)
                 + 2 * TABLE_BYTES["innodb"] * max(cls.counts(options)))
 
     @staticmethod
     def server_options(options):
         # Creating the tables is not measured
-        return [f"--table-open-cache={options.frag_cache}",
+        return ["--table-open-cache=64",
                 "--table-definition-cache=40000",
                 "--open-files-limit=1048576", "--sync-frm=0",
                 "--innodb-flush-log-at-trx-commit=2",
@@ -103,7 +75,7 @@ class FileFragmentation(Scenario):
         return [{"label": f"{what}, {engine}, {count} "
                           f"table{'s' * (count > 1)}",
                  "what": what, "engine": engine, "tables": count}
-                for engine in engines(options.frag_engines)
+                for engine in cls.engines(options)
                 for count in cls.counts(options)
                 for what in (INSERT, EXTENT, SCAN)]
 
@@ -114,11 +86,9 @@ class FileFragmentation(Scenario):
             server.sql(f"DROP DATABASE IF EXISTS {database}")
             create_tables(server, database, cell["engine"], cell["tables"],
                           lambda *_: None, "a INT, b TEXT")
-            with synced_every(options.frag_sync, server.datadir):
-                return sysbench.run(server, "insert_rows", database,
-                                    CONNECTIONS, events=cls.rows(options),
-                                    bytes=options.frag_bytes,
-                                    tables=cell["tables"])["rate"]
+            return sysbench.run(server, "insert_rows", database, CONNECTIONS,
+                                events=cls.rows(options), bytes=BYTES,
+                                tables=cell["tables"])["rate"]
         files = sorted((server.datadir / database).glob(
             "*." + DATA_FILES[cell["engine"]]))
         if cell["what"] == EXTENT:
@@ -154,22 +124,6 @@ class FileFragmentation(Scenario):
             total += sum(map(int, re.findall(r"(?m): (\d+) extents? found$",
                                              done.stdout)))
         return max(total, 1)
-
-
-@contextlib.contextmanager
-def synced_every(seconds, directory):
-    """Write a file system's page cache back every so many seconds, or not."""
-    if not seconds:
-        yield
-        return
-    with subprocess.Popen(
-            ["setpriv", "--pdeathsig=KILL", "sh", "-c",
-             'while sleep "$1"; do sync -f "$2"; done', "sh", str(seconds),
-             str(directory)]) as process:
-        try:
-            yield
-        finally:
-            process.kill()
 
 
 def forget(file: pathlib.Path):

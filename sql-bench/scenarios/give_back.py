@@ -7,7 +7,7 @@ import time
 
 from benchlib import heap
 from benchlib.load import run
-from benchlib.scenario import (OwnServers, engines, need_descriptors, positive,
+from benchlib.scenario import (Option, OwnServers, engines, need_descriptors,
                                table_bytes, tree_of)
 from benchlib.servers import Server, make_once
 
@@ -64,15 +64,8 @@ class GiveBack(OwnServers):
     unit = "% of the growth"
     weight = 3
 
-    @staticmethod
-    def add_arguments(parser):
-        parser.add_argument("--back-tables", type=positive, metavar="N",
-                            help="number of tables (default 3000; quick 1200)")
-        parser.add_argument("--back-engines", default="myisam,aria,innodb")
-
-    @staticmethod
-    def tables(options):
-        return options.back_tables or (1200 if options.quick else 3000)
+    tables = Option("back-tables", "number of tables", 3000, 1200)
+    engines = Option("back-engines", "engines", "myisam,aria,innodb", kind=engines)
 
     @classmethod
     def databases(cls, options):
@@ -80,16 +73,15 @@ class GiveBack(OwnServers):
 
     @classmethod
     def check(cls, options):
-        engines(options.back_engines)
         need_descriptors(cls.tables(options) + LEFT)
 
     @classmethod
     def disk(cls, options):
-        return table_bytes(engines(options.back_engines), cls.tables(options))
+        return table_bytes(cls.engines(options), cls.tables(options))
 
     @classmethod
     def parts(cls, options):
-        return [f"{engine}: " for engine in engines(options.back_engines)]
+        return [f"{engine}: " for engine in cls.engines(options)]
 
     @classmethod
     def cells(cls, options):

@@ -6,10 +6,10 @@ import math
 import statistics
 
 from benchlib import sysbench
-from benchlib.scenario import (CONTROL, RESERVED_DESCRIPTORS, Scenario,
-                               descriptor_limit, integers, positive, tree_of)
+from benchlib.scenario import (CONTROL, RESERVED_DESCRIPTORS, Option, Scenario,
+                               descriptor_limit, integers, tree_of)
 from benchlib.servers import BenchError, Server, make_once
-from benchlib.statistics import geometric_mean, ratio_of_pairs
+from benchlib.statistics import geometric_mean
 from benchlib.usage import on_one_cpu
 
 ROWS = 20000                    # of each table
@@ -127,27 +127,18 @@ class Hits(TakingTurns):
         "start.")
     weight = 6
 
-    @staticmethod
-    def add_arguments(parser):
-        parser.add_argument("--hits-connections", metavar="N,N...",
-                            help="(default 1,8,16,256,1024; quick 1,8)")
-        parser.add_argument("--hits-tables", metavar="N,N...",
-                            help="(default 1,4,16; quick 4)")
-        parser.add_argument("--hits-protocols", default=",".join(PROTOCOLS),
-                            help="(default %(default)s)")
-        parser.add_argument("--hits-seconds", type=positive, default=1,
-                            help="of a measurement (default %(default)s)")
+    connections = Option("hits-connections", "numbers of connections", "1,8,16,256,1024",
+                         "1,8", integers)
+    tables = Option("hits-tables", "numbers of tables", "1,4,16", "4", integers)
+    protocols = Option("hits-protocols", "protocols", ",".join(PROTOCOLS))
+    seconds = Option("hits-seconds", "of a measurement", 1)
 
-    @staticmethod
-    def settings(options):
+    @classmethod
+    def settings(cls, options):
         """(part, protocol, tables, connections) of each part"""
-        connections = integers(options.hits_connections or
-                               ("1,8" if options.quick else "1,8,16,256,1024"))
-        tables = integers(options.hits_tables or
-                          ("4" if options.quick else "1,4,16"))
         return [(part_of(protocol, t, c), protocol, t, c)
-                for protocol in options.hits_protocols.split(",")
-                for t in tables for c in connections]
+                for protocol in cls.protocols(options).split(",")
+                for t in cls.tables(options) for c in cls.connections(options)]
 
     @classmethod
     def check(cls, options):
@@ -207,7 +198,7 @@ class Hits(TakingTurns):
               else contextlib.nullcontext()):
             measured = cls.sysbench(
                 server, tables, connections, percentile=99,
-                seconds=options.hits_seconds, db_ps_mode=PROTOCOLS[protocol],
+                seconds=cls.seconds(options), db_ps_mode=PROTOCOLS[protocol],
                 server_cpu=server.cpu_seconds)
         return {part + RATE: measured["rate"],
                 part + CPU: 1e6 * measured["cpu_seconds"] / measured["events"],
@@ -215,30 +206,10 @@ class Hits(TakingTurns):
 
     @staticmethod
     def remarks(results, options):
-        """How many cells are worse than stock against itself, and what all
-        cells of a protocol say together."""
-        said = [f"{protocol}, all cells together, {label}: {text}"
+        """What all cells of a protocol say together."""
+        return [f"{protocol}, all cells together, {label}: {text}"
                 for protocol in PROTOCOLS for label in (RATE, CPU)
                 if (text := together([
                     values for cell, values in results
                     if cell["label"].startswith(protocol + ",")
                     and cell["label"].endswith(": " + label)]))]
-        for label in LABELS:
-            ratios = {}
-            for cell, values in results:
-                if not cell["label"].endswith(": " + label):
-                    continue
-                for name in ("patched", CONTROL):
-                    ratio = ratio_of_pairs(values["stock"], values.get(name, []))
-                    if ratio:
-                        ratios.setdefault(name, []).append(ratio["median"])
-            if len(ratios) == 2:
-                low, high = min(ratios[CONTROL]), max(ratios[CONTROL])
-                worse = sum(r < low if label == RATE else r > high
-                            for r in ratios["patched"])
-                said.append(
-                    f"{label}: median ratios {min(ratios['patched']):.2f} to "
-                    f"{max(ratios['patched']):.2f}, {CONTROL} {low:.2f} to "
-                    f"{high:.2f}; worse than all of these: {worse} of "
-                    f"{len(ratios['patched'])} cells")
-        return said

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What monitoring tools ask of servers with many tables."""
 
-from benchlib.scenario import (INNODB_FILES, Scenario, engines, fill_cache,
-                               innodb_options, need_descriptors, positive,
-                               table_bytes)
+from benchlib.scenario import (INNODB_FILES, Option, Scenario, engines, fill_cache,
+                               innodb_options, need_descriptors, table_bytes)
 from benchlib.servers import create_tables
 
 # table_open_cache
@@ -36,17 +35,8 @@ class InformationSchema(Scenario):
     unit = "s"
     higher_is_better = False
 
-    @staticmethod
-    def add_arguments(parser):
-        parser.add_argument("--is-tables", type=positive,
-                            help="number of tables in the schema (default "
-                            "20000; quick 3000)")
-        parser.add_argument("--is-engines", default="myisam,aria,innodb",
-                            help="engines (default %(default)s)")
-
-    @staticmethod
-    def tables(options):
-        return options.is_tables or (3000 if options.quick else 20000)
+    tables = Option("is-tables", "number of tables in the schema", 20000, 3000)
+    engines = Option("is-engines", "engines", "myisam,aria,innodb", kind=engines)
 
     @classmethod
     def database(cls, engine, options):
@@ -55,38 +45,37 @@ class InformationSchema(Scenario):
 
     @classmethod
     def check(cls, options):
-        engines(options.is_engines)
         need_descriptors(large(options) + INNODB_FILES // 2)
 
     @classmethod
     def disk(cls, options):
-        return table_bytes(engines(options.is_engines), cls.tables(options))
+        return table_bytes(cls.engines(options), cls.tables(options))
 
     @classmethod
     def server_options(cls, options):
-        count = len(engines(options.is_engines)) * cls.tables(options)
+        count = len(cls.engines(options)) * cls.tables(options)
         return [f"--table-open-cache={large(options)}",
                 f"--table-definition-cache={count + 1000}",
                 "--open-files-limit=1048576",
                 *innodb_options(cls.tables(options))]
 
-    @staticmethod
-    def cells(options):
+    @classmethod
+    def cells(cls, options):
         return [{"label": f"{engine}, table_open_cache={cache}",
                  "engine": engine, "cache": cache}
-                for engine in engines(options.is_engines)
+                for engine in cls.engines(options)
                 for cache in (SMALL, large(options))]
 
     @classmethod
     def prepare(cls, server, options, progress):
-        for engine in engines(options.is_engines):
+        for engine in cls.engines(options):
             create_tables(server, cls.database(engine, options), engine,
                           cls.tables(options), progress)
 
     @classmethod
     def warm_up(cls, server, options):
         """Read all definitions."""
-        for engine in engines(options.is_engines):
+        for engine in cls.engines(options):
             cls.query(server, cls.database(engine, options))
 
     @classmethod

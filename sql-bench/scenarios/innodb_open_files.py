@@ -5,16 +5,14 @@ import os
 import time
 
 from benchlib import sysbench
-from benchlib.scenario import (RESERVED_DESCRIPTORS, Scenario,
-                               descriptor_limit, integers, positive,
-                               table_bytes)
+from benchlib.scenario import (RESERVED_DESCRIPTORS, Option, Scenario,
+                               descriptor_limit, integers, table_bytes)
 from benchlib.servers import BenchError, create_tables
 
 DATABASE = "tc_open_files"
 SMALL, LARGE = 16, 1024         # MiB of buffer pool
 READ, WRITE, RECOVER = "reads/s", "writes/s", "s of crash recovery"
 LONGEST = "ms of the longest write"
-SKEWED = "writes/s, nine tenths into a tenth of the tables"
 
 
 class InnodbOpenFiles(Scenario):
@@ -31,8 +29,6 @@ class InnodbOpenFiles(Scenario):
         "- Reads and writes: connections read from tables at random, and then "
         "insert into them at random, all tables alike. The longest write is one of "
         "these.\n"
-        "- 'nine tenths into a tenth of the tables': they insert so that nine "
-        "tenths of the rows go into a tenth of the tables.\n"
         f"- Crash recovery: a server with a buffer pool of {LARGE} MiB and the "
         "most open files inserts as many rows at random as there are tables, and "
         "is killed. The time is that of the next start.")
@@ -41,34 +37,21 @@ class InnodbOpenFiles(Scenario):
         "Which tablespaces are closed is not shown. The time of recovery includes "
         "that of a start without recovery.")
     unit = "as named"
-    together = 5
+    together = 4
     longest = {}                # of each server's latest writes
     weight = 10
 
-    @staticmethod
-    def add_arguments(parser):
-        parser.add_argument("--files-tables", type=positive,
-                            help="number of tables (default 20000; quick "
-                            "2000)")
-        parser.add_argument("--files-connections", type=positive, default=8,
-                            help="number of connections (default 8)")
-        parser.add_argument("--open-files", default=None,
-                            help="values of innodb_open_files (default "
-                            "100,2000 and 20000, or what this shell's "
-                            "descriptors allow; quick 100,2000)")
+    tables = Option("files-tables", "number of tables", 20000, 2000)
+    connections = Option("files-connections", "number of connections", 8)
+    open_files = Option("open-files", "values of innodb_open_files (default 100,2000 and "
+                        "20000, or what this shell's descriptors allow; quick 100,2000)",
+                        None)
 
-    @staticmethod
-    def tables(options):
-        return options.files_tables or (2000 if options.quick else 20000)
-
-    @staticmethod
-    def limits(options):
-        if options.open_files:
-            return integers(options.open_files)
-        if options.quick:
-            return [100, 2000]
-        return [100, 2000, min(20000,
-                               descriptor_limit() - RESERVED_DESCRIPTORS)]
+    @classmethod
+    def limits(cls, options):
+        return (integers(cls.open_files(options)) if cls.open_files(options) else
+                [100, 2000] if options.quick else
+                [100, 2000, min(20000, descriptor_limit() - RESERVED_DESCRIPTORS)])
 
     @classmethod
     def check(cls, options):
@@ -97,7 +80,7 @@ class InnodbOpenFiles(Scenario):
                           f"{pool} MiB buffer pool",
                  "what": what, "limit": limit, "pool": pool}
                 for pool in (SMALL, LARGE) for limit in cls.limits(options)
-                for what in (READ, WRITE, LONGEST, SKEWED, RECOVER)]
+                for what in (READ, WRITE, LONGEST, RECOVER)]
 
     @classmethod
     def prepare(cls, server, options, progress):
@@ -113,7 +96,7 @@ class InnodbOpenFiles(Scenario):
             server.start(*cls.limit({"pool": LARGE,
                                      "limit": max(cls.limits(options))}))
             sysbench.run(server, "insert_rows", DATABASE,
-                         options.files_connections,
+                         cls.connections(options),
                          events=cls.tables(options),
                          tables=cls.tables(options))
             server.kill()
@@ -128,15 +111,14 @@ class InnodbOpenFiles(Scenario):
             # Pages that the previous cell has written; and the first touch of files
             os.sync()
             sysbench.run(server, "open_tables", DATABASE,
-                         options.files_connections,
+                         cls.connections(options),
                          events=cls.tables(options),
                          seconds=cls.seconds(options),
                          tables=cls.tables(options))
-        script = "open_tables" if cell["what"] == READ else "insert_rows"
-        more = {READ: {"random": "on"}, WRITE: {},
-                SKEWED: {"skew": "on"}}[cell["what"]]
+        script, more = (("open_tables", {"random": "on"}) if cell["what"] == READ
+                        else ("insert_rows", {}))
         result = sysbench.run(server, script, DATABASE,
-                              options.files_connections,
+                              cls.connections(options),
                               seconds=cls.seconds(options),
                               tables=cls.tables(options), **more)
         if cell["what"] == WRITE:
@@ -151,6 +133,6 @@ class InnodbOpenFiles(Scenario):
     @staticmethod
     def seconds(options):
         if options.each:
-            # Three measurements of five and a first touch; three starts
+            # Two measurements of four and a first touch; three starts
             return min(max(round(options.each - 2), 2), 30)
         return 2 if options.quick else 10

@@ -3,7 +3,7 @@
 changes."""
 
 from benchlib import callgrind, wire
-from benchlib.scenario import (CONTROL, OwnServers, integers, positive, table_bytes,
+from benchlib.scenario import (CONTROL, Option, OwnServers, integers, table_bytes,
                                tree_of)
 from benchlib.servers import Server, create_tables, make_once
 
@@ -74,34 +74,25 @@ class Instructions(OwnServers):
     pairs = 1
     repeatable = True
 
-    @staticmethod
-    def add_arguments(parser):
-        parser.add_argument("--instructions-tables", default="1,4,16",
-                            metavar="N,N...", help="tables of the hits "
-                            "(default %(default)s)")
-        parser.add_argument("--instructions-statements", type=positive,
-                            default=2000, metavar="N",
-                            help="of each kind (default %(default)s)")
-        parser.add_argument("--instructions-misses", type=positive,
-                            default=3000, metavar="N",
-                            help="tables of each engine (default %(default)s)")
+    tables = Option("instructions-tables", "tables of the hits", "1,4,16", kind=integers)
+    statements = Option("instructions-statements", "of each kind", 2000)
+    misses = Option("instructions-misses", "tables of each engine", 3000)
 
     @classmethod
     def check(cls, options):
         callgrind.require()
-        integers(options.instructions_tables)
 
     @classmethod
     def disk(cls, options):
-        return table_bytes(ENGINES, options.instructions_misses) + (1 << 30)
+        return table_bytes(ENGINES, cls.misses(options)) + (1 << 30)
 
-    @staticmethod
-    def hits(options):
+    @classmethod
+    def hits(cls, options):
         """{label: (protocol, statements)} of those that find their tables open"""
         found = {}
         for protocol in PROTOCOLS:
             for name, text in STATEMENTS.items():
-                for tables in integers(options.instructions_tables):
+                for tables in cls.tables(options):
                     found[f"{HIT}{protocol}, {name}, {tables} "
                           f"table{'s' * (tables > 1)}"] = protocol, [
                               text.format(table + 1, "{}", "{}")
@@ -117,7 +108,7 @@ class Instructions(OwnServers):
 
     @classmethod
     def server(cls, trees, variant, options, _part):
-        most = options.instructions_misses
+        most = cls.misses(options)
         return Server(tree_of(trees, variant), options.data / f"instructions-{most}",
                       [f"--table-definition-cache={4 * most + 1000}",
                        f"--table-open-cache={most + 1000}",
@@ -134,7 +125,7 @@ class Instructions(OwnServers):
 
     @classmethod
     def fill(cls, server, options, progress):
-        most = max(integers(options.instructions_tables))
+        most = max(cls.tables(options))
         create_tables(server, DATABASE, "innodb", most, progress,
                       "id INT PRIMARY KEY, k INT NOT NULL, c CHAR(120) NOT "
                       "NULL, pad CHAR(60) NOT NULL, KEY (k)")
@@ -149,7 +140,7 @@ class Instructions(OwnServers):
                    f"seq_1_to_{ROWS};", DATABASE)
         for engine in ENGINES:
             create_tables(server, MISSES + engine, engine,
-                          options.instructions_misses, progress)
+                          cls.misses(options), progress)
 
     @classmethod
     def measure_server(cls, server, options, _part):
@@ -160,12 +151,12 @@ class Instructions(OwnServers):
     def counts(cls, counted, options):
         """Yield (label, instructions a statement)."""
         session = wire.Connection(counted.server.socket, DATABASE)
-        count = options.instructions_statements
+        count = cls.statements(options)
         for label, (protocol, texts) in cls.hits(options).items():
             yield label, counted.each(count, executor(session, protocol, texts))
 
         def miss(number):
-            session.send(f"SELECT * FROM t{number % options.instructions_misses + 1}")
+            session.send(f"SELECT * FROM t{number % cls.misses(options) + 1}")
             session.skip_result()
 
         def open_tables():
@@ -174,8 +165,8 @@ class Instructions(OwnServers):
         for engine in ENGINES:
             session.query(f"USE {MISSES}{engine}")
             session.query("SET GLOBAL table_open_cache = "
-                          f"{options.instructions_misses + 1000}")
-            for number in range(options.instructions_misses):
+                          f"{cls.misses(options) + 1000}")
+            for number in range(cls.misses(options)):
                 miss(number)
             if engine == ENGINES[0]:
                 opened = open_tables()

@@ -5,8 +5,9 @@ import os
 
 from benchlib import heap, sysbench
 from benchlib.load import read_files
-from benchlib.scenario import (RESERVED_DESCRIPTORS, OwnServers, descriptor_limit,
-                               engines, integers, table_bytes, tree_of)
+from benchlib.scenario import (RESERVED_DESCRIPTORS, Option, OwnServers,
+                               descriptor_limit, engines, integers, table_bytes,
+                               tree_of)
 from benchlib.servers import Server, create_tables, make_once
 from benchlib.usage import resident
 
@@ -53,29 +54,22 @@ class Memory(OwnServers):
     repeatable = True
     weight = 4
 
-    @staticmethod
-    def add_arguments(parser):
-        parser.add_argument("--memory-tables", metavar="N,N...",
-                            help="numbers of tables (default 10000,100000; quick 2000)")
-        parser.add_argument("--memory-engines", default="innodb,myisam,aria")
-
-    @staticmethod
-    def numbers(options):
-        return integers(options.memory_tables or
-                        ("2000" if options.quick else "10000,100000"))
+    numbers = Option("memory-tables", "numbers of tables", "10000,100000", "2000",
+                     integers)
+    engines = Option("memory-engines", "engines", "innodb,myisam,aria", kind=engines)
 
     @classmethod
     def table_parts(cls, options):
         """{part: (engine, tables)} of those that measure the server's memory"""
         return {f"{engine}, {number} tables: ": (engine, number)
-                for engine in engines(options.memory_engines)
+                for engine in cls.engines(options)
                 for number in cls.numbers(options)}
 
-    @staticmethod
-    def heap_parts(options):
+    @classmethod
+    def heap_parts(cls, options):
         """{part: (engine, schema)} of those that measure the heap"""
         return {f"{engine}, {schema}: ": (engine, schema)
-                for engine in engines(options.memory_engines)
+                for engine in cls.engines(options)
                 for schema in heap.SCHEMAS}
 
     @staticmethod
@@ -89,7 +83,7 @@ class Memory(OwnServers):
 
     @classmethod
     def disk(cls, options):
-        return table_bytes(engines(options.memory_engines), max(cls.numbers(options)))
+        return table_bytes(cls.engines(options), max(cls.numbers(options)))
 
     @classmethod
     def parts(cls, options):

@@ -2,8 +2,9 @@
 """WL#70, table_cache negative scalability (2009)."""
 
 from benchlib import sysbench
-from benchlib.scenario import (INNODB_FILES, Scenario, engines, innodb_options,
-                               integers, need_descriptors, positive, table_bytes)
+from benchlib.scenario import (INNODB_FILES, Option, Scenario, engines,
+                               innodb_options, integers, need_descriptors,
+                               table_bytes)
 from benchlib.servers import create_tables
 
 # Statements a table by several threads.  With 2, InnoDB's measurements took less
@@ -30,29 +31,16 @@ class OpenTables(Scenario):
         "comes on top. Their files are in the page cache, InnoDB's pages in the "
         "buffer pool.")
 
-    @staticmethod
-    def add_arguments(parser):
-        parser.add_argument("--tables", type=positive,
-                            help="number of tables (default 20000; quick "
-                            "3000)")
-        parser.add_argument("--cache", default=None,
-                            help="sizes of table_open_cache (default "
-                            "64,1024,2048,4096,8192; quick 64,2048)")
-        parser.add_argument("--engines", default="myisam,aria,innodb",
-                            help="engines (default %(default)s)")
-        parser.add_argument("--threads", default=None,
-                            help="numbers of threads (default 1,16,128; quick "
-                            "1,16)")
+    tables = Option("tables", "number of tables", 20000, 3000)
+    caches = Option("cache", "sizes of table_open_cache", "64,1024,2048,4096,8192",
+                    "64,2048", integers)
+    engines = Option("engines", "engines", "myisam,aria,innodb", kind=engines)
+    threads = Option("threads", "numbers of threads", "1,16,128", "1,16", integers)
 
-    @staticmethod
-    def settings(options):
-        tables = options.tables or (3000 if options.quick else 20000)
-        caches = integers(options.cache or
-                          ("64,2048" if options.quick
-                           else "64,1024,2048,4096,8192"))
-        return (tables, caches, engines(options.engines),
-                integers(options.threads or
-                         ("1,16" if options.quick else "1,16,128")))
+    @classmethod
+    def settings(cls, options):
+        return (cls.tables(options), cls.caches(options), cls.engines(options),
+                cls.threads(options))
 
     @classmethod
     def check(cls, options):

@@ -6,7 +6,7 @@ import json
 from benchlib import visitors
 from benchlib.load import read_files
 from benchlib.scenario import (CONTROL, RESERVED_DESCRIPTORS, OwnServers,
-                               descriptor_limit, engines, integers, tree_of)
+                               descriptor_limit, integers, tree_of)
 from benchlib.servers import BenchError, Server, make_once
 from benchlib.statistics import median
 from benchlib.usage import resident
@@ -65,21 +65,8 @@ class Pages(OwnServers):
     closed_loop = None          # how the labels of the closed loop begin
     items = 1                   # of a site, one of which a page shows
 
-    # What a scenario has of its own
-
-    @classmethod
-    def sites(cls, options):
-        raise NotImplementedError
-
-    @classmethod
-    def seconds(cls, options):
-        """Of a measurement, and of warming up before it"""
-        raise NotImplementedError
-
-    @classmethod
-    def settings(cls, options):
-        """{part: (engine, cache)}"""
-        raise NotImplementedError
+    # What a scenario has of its own, besides the options sites, engines, caches
+    # (table_open_cache) and seconds (of a measurement, and of warming up before it)
 
     @classmethod
     def make(cls, server, options, progress):
@@ -111,6 +98,12 @@ class Pages(OwnServers):
         return [WARM]
 
     # What all have in common
+
+    @classmethod
+    def settings(cls, options):
+        """{part: (engine, cache)}"""
+        return {f"{engine}, table_open_cache={cache}: ": (engine, cache)
+                for engine in cls.engines(options) for cache in cls.caches(options)}
 
     @classmethod
     def need_descriptors_for(cls, option, options):
@@ -284,12 +277,6 @@ class Pages(OwnServers):
 
 
 FULL_RATES = {}                 # of stock, by the file that keeps it
-
-
-def settings_of(engine_names, caches):
-    """{part: (engine, cache)}"""
-    return {f"{engine}, table_open_cache={cache}: ": (engine, cache)
-            for engine in engines(engine_names) for cache in integers(caches)}
 
 
 class AtRates(Pages):

@@ -7,7 +7,7 @@ import time
 
 from benchlib import wire
 from benchlib.processes import in_processes
-from benchlib.scenario import OwnServers, available_memory, positive, tree_of
+from benchlib.scenario import Option, OwnServers, available_memory, tree_of
 from benchlib.servers import BenchError, Server
 from benchlib.statistics import percentile
 
@@ -19,13 +19,9 @@ READERS = 8                     # sessions whose SELECTs are timed
 # Results of 500 to 1500 bytes that a gigabyte holds, and how many of them the
 # INSERT of bug 28382 invalidates
 PER_GIGABYTE, INVALIDATED = 650000, 186000
-STAGES = "performance_schema.events_stages_summary_global_by_event_name"
-LOCK_WAIT = "stage/sql/Waiting for query cache lock"
 
 DURING, WITHOUT = "during the INSERT", "without the INSERT"
 INSERT = "the INSERT, ms"
-LOCK, QUIET_LOCK = (f"longest wait for the lock {DURING}, ms",
-                    f"longest wait for the lock {WITHOUT}, ms")
 FILL, KEPT, READ, HITS = ("fill, results/s", "results kept after the fill",
                           "SELECTs/s", "hits in 100 SELECTs")
 PERCENTILES = (("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0))
@@ -111,32 +107,18 @@ class QueryCache(OwnServers):
         "bytes as it may hold, of two tables as in the bug report, and then read them at "
         f"random. After that, {READERS} sessions read at random, and each SELECT is "
         "timed. After a second one INSERT follows, into a table that they do not read. "
-        "How long statements waited for the query cache's lock is what the performance "
-        "schema says. A stock server is killed when the INSERT takes longer than a "
-        "limit: then its time is the limit.")
+        "A stock server is killed when the INSERT takes longer than a limit: then its "
+        "time is the limit.")
     caveat = (
         "The sessions that read share the CPUs with the server. With few CPUs the "
-        "longest times, of SELECTs and of waits for the lock, are those for which "
+        "longest times are those for which "
         "the kernel had taken the CPU away from the thread that held the lock.")
     unit = "as named"
     weight = 6
     besides = ()
 
-    @staticmethod
-    def add_arguments(parser):
-        parser.add_argument("--qc-megabytes", type=positive,
-                            help="query_cache_size (default 1024; quick 256)")
-        parser.add_argument("--qc-limit", type=float,
-                            help="seconds that the INSERT may take (default "
-                            "90; quick 15)")
-
-    @staticmethod
-    def megabytes(options):
-        return options.qc_megabytes or (256 if options.quick else 1024)
-
-    @staticmethod
-    def limit(options):
-        return options.qc_limit or (15 if options.quick else 90)
+    megabytes = Option("qc-megabytes", "query_cache_size", 1024, 256)
+    limit = Option("qc-limit", "seconds that the INSERT may take", 90.0, 15.0, float)
 
     @classmethod
     def check(cls, options):
@@ -154,23 +136,16 @@ class QueryCache(OwnServers):
     @classmethod
     def cells(cls, options):
         return [{"label": part + label, "part": part} for part in cls.parts(options)
-                for label in (INSERT, LOCK, QUIET_LOCK, FILL, KEPT, READ, HITS,
+                for label in (INSERT, FILL, KEPT, READ, HITS,
                               *(f"SELECT {name} {when}, ms" for name, _ in PERCENTILES
                                 for when in (WITHOUT, DURING)))]
 
     @classmethod
     def server(cls, trees, variant, options, _part):
         return Server(tree_of(trees, variant), options.data / "data-query-cache",
-                      cls.options(), variant)
-
-    @staticmethod
-    def options():
-        return ["--query-cache-type=1", "--query-cache-size=0",
-                "--query-cache-limit=1M", "--performance-schema=1",
-                "--performance-schema-consumer-events-stages-current=1",
-                "--performance-schema-instrument=stage/sql/%=OFF",
-                f"--performance-schema-instrument={LOCK_WAIT}=ON",
-                "--key-buffer-size=64M", "--max-connections=200"]
+                      ["--query-cache-type=1", "--query-cache-size=0",
+                       "--query-cache-limit=1M", "--key-buffer-size=64M",
+                       "--max-connections=200"], variant)
 
     @staticmethod
     def connect(server, size):
@@ -182,18 +157,6 @@ class QueryCache(OwnServers):
         session.query(f"USE {DATABASE}")
         session.query(f"SET GLOBAL query_cache_size={size}")
         return session
-
-    @staticmethod
-    def forget_waits(session):
-        """This wants the lock itself, so not while an INSERT may have it."""
-        session.query(f"TRUNCATE {STAGES}")
-
-    @staticmethod
-    def longest_wait(session):
-        """For the lock, in ms, since forget_waits()."""
-        (longest,), = session.query(f"SELECT MAX_TIMER_WAIT FROM {STAGES} "
-                                    f"WHERE EVENT_NAME='{LOCK_WAIT}'")
-        return int(longest) / 1e9
 
     @classmethod
     def measure_server(cls, server, options, _part):
@@ -222,14 +185,11 @@ class QueryCache(OwnServers):
         found[HITS] = 100 * (session.status("Qcache_hits")["Qcache_hits"] -
                              before) / (found[READ] * seconds)
 
-        cls.forget_waits(session)
         begin = time.monotonic() + 0.5
         took = in_processes(read_timed, [
             (server.socket, counts, begin, seconds, i) for i in range(READERS)])
         cls.percentiles(found, WITHOUT, took)
-        found[QUIET_LOCK] = cls.longest_wait(session)
 
-        cls.forget_waits(session)
         begin = time.monotonic() + 0.5
         writer = threading.Thread(target=cls.invalidate, args=(
             server, len(counts) - 1, begin + 1, found))
@@ -249,12 +209,10 @@ class QueryCache(OwnServers):
             if killer.ident:
                 killer.join()
         if server.process:
-            found[LOCK] = cls.longest_wait(session)
             server.stop()
         else:
-            # Some waited until the server was killed; the performance schema
-            # is gone with it
-            found[LOCK] = found[f"SELECT max {DURING}, ms"] = 1e3 * limit
+            # Some waited until the server was killed
+            found[f"SELECT max {DURING}, ms"] = 1e3 * limit
         if INSERT not in found:
             raise BenchError("the INSERT failed")
         return found

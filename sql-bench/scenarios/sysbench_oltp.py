@@ -2,7 +2,7 @@
 """Bug 33948 (2008): throughput of one table falls with many connections."""
 
 from benchlib import sysbench
-from benchlib.scenario import integers, need_descriptors, positive
+from benchlib.scenario import Option, integers, need_descriptors
 from benchlib.servers import BenchError
 
 from .hits import TakingTurns
@@ -38,42 +38,19 @@ class Sysbench(TakingTurns):
     unit = "transactions/s"
     weight = 8
 
-    @staticmethod
-    def add_arguments(parser):
-        parser.add_argument("--scripts", default=",".join(SCRIPTS),
-                            help="sysbench scripts (default %(default)s)")
-        parser.add_argument("--sysbench-threads", default=None,
-                            help="numbers of threads (default "
-                            "1,16,64,256,2048; quick 1,64)")
-        parser.add_argument("--sysbench-tables", default=None,
-                            help="numbers of tables (default 1,16; quick 1)")
-        parser.add_argument("--sysbench-rows", type=positive, default=None,
-                            help="rows in all tables together (default "
-                            "1000000; quick 100000)")
-        parser.add_argument("--seconds", type=positive, default=None,
-                            help="seconds that one measurement takes (default 2)")
-
-    @classmethod
-    def threads(cls, options):
-        return integers(options.sysbench_threads or
-                        ("1,64" if options.quick else "1,16,64,256,2048"))
-
-    @classmethod
-    def tables(cls, options):
-        return integers(options.sysbench_tables or
-                        ("1" if options.quick else "1,16"))
-
-    @staticmethod
-    def rows(options):
-        return options.sysbench_rows or (100000 if options.quick else 1000000)
+    scripts = Option("scripts", "sysbench's scripts", ",".join(SCRIPTS))
+    threads = Option("sysbench-threads", "numbers of threads", "1,16,64,256,2048", "1,64",
+                     integers)
+    tables = Option("sysbench-tables", "numbers of tables", "1,16", "1", integers)
+    rows = Option("sysbench-rows", "rows in all tables together", 1000000, 100000)
+    seconds = Option("seconds", "of a measurement", 2)
 
     @classmethod
     def check(cls, options):
         super().check(options)
-        cls.tables(options)
         # sysbench has one for each connection, the server two for each table
         need_descriptors(max(cls.threads(options)))
-        for script in options.scripts.split(","):
+        for script in cls.scripts(options).split(","):
             if script not in SCRIPTS:
                 raise BenchError(f"unknown sysbench script '{script}' "
                                  f"({', '.join(SCRIPTS)})")
@@ -106,7 +83,7 @@ class Sysbench(TakingTurns):
         """(label, script, tables, threads)"""
         return [(f"{script}, {plural(tables, 'table')}, {plural(threads, 'thread')}",
                  script, tables, threads)
-                for script in options.scripts.split(",")
+                for script in cls.scripts(options).split(",")
                 for tables in cls.tables(options)
                 for threads in cls.threads(options)]
 
@@ -134,7 +111,7 @@ class Sysbench(TakingTurns):
     def measure_setting(cls, server, options, setting):
         label, script, tables, threads = setting
         return {label: cls.sysbench(server, options, script, tables, threads,
-                                    seconds=options.seconds or 2)["rate"]}
+                                    seconds=cls.seconds(options))["rate"]}
 
     @classmethod
     def sysbench(cls, server, options, script, tables, threads, **more):

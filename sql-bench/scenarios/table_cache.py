@@ -4,7 +4,7 @@
 import json
 import subprocess
 
-from benchlib.scenario import CONTROL, Scenario, integers
+from benchlib.scenario import CONTROL, Option, Scenario, integers
 from benchlib.servers import BenchError
 
 PROGRAM = "unittest/sql/table_cache-bench"
@@ -30,19 +30,16 @@ class TableCache(Scenario):
     weight = 1.5
     needs_servers = False
 
-    @staticmethod
-    def add_arguments(parser):
-        parser.add_argument("--core-threads", default="1,2,8,64",
-                            help="numbers of threads (default %(default)s)")
+    threads = Option("core-threads", "numbers of threads", "1,2,8,64", kind=integers)
 
-    @staticmethod
-    def cells(options):
+    @classmethod
+    def cells(cls, options):
         return [{"label": f"{'touch, ' if touch else ''}{shares} "
                           f"share{'s' * (shares > 1)}, {threads} "
                           f"thread{'s' * (threads > 1)}",
                  "touch": touch, "shares": shares, "threads": threads}
                 for touch in (0, 4096) for shares in (1, 1000)
-                for threads in integers(options.core_threads)]
+                for threads in cls.threads(options)]
 
     @staticmethod
     def measure_pair(trees, options, _part, order):

@@ -2,7 +2,7 @@
 """What statements cost that fire triggers, if a TABLE reads them when it is written."""
 
 from benchlib import sysbench
-from benchlib.scenario import CONTROL, positive
+from benchlib.scenario import CONTROL, Option
 
 from .hits import TakingTurns, together
 
@@ -32,12 +32,8 @@ class TriggersWritten(TakingTurns):
         "sysbench takes a share of the same CPUs. The CPU time is that of all threads "
         "of the server, those that write pages and purge rows included.")
 
-    @staticmethod
-    def add_arguments(parser):
-        parser.add_argument("--written-connections", type=positive, default=8,
-                            metavar="N", help="(default %(default)s)")
-        parser.add_argument("--written-seconds", type=positive, default=4, metavar="N",
-                            help="of a measurement (default %(default)s)")
+    connections = Option("written-connections", "number of connections", 8)
+    seconds = Option("written-seconds", "of a measurement", 4)
 
     @staticmethod
     def disk(options):
@@ -78,12 +74,12 @@ class TriggersWritten(TakingTurns):
     @classmethod
     def warm_up(cls, server, options):
         cls.sysbench(server, SCRIPTS[0], 1, command="prewarm")
-        cls.sysbench(server, "oltp_read_write", options.written_connections, seconds=2)
+        cls.sysbench(server, "oltp_read_write", cls.connections(options), seconds=2)
 
     @classmethod
     def measure_setting(cls, server, options, script):
-        measured = cls.sysbench(server, script, options.written_connections,
-                                seconds=options.written_seconds,
+        measured = cls.sysbench(server, script, cls.connections(options),
+                                seconds=cls.seconds(options),
                                 server_cpu=server.cpu_seconds)
         return {f"{script}: {RATE}": measured["rate"],
                 f"{script}: {CPU}": 1e6 * measured["cpu_seconds"] / measured["events"]}

@@ -4,8 +4,8 @@ the tables again."""
 
 from benchlib import visitors
 from benchlib.load import read_files, run, shares
-from benchlib.scenario import (CONTROL, TABLE_BYTES, OwnServers, engines,
-                               innodb_options, need_descriptors, positive, tree_of)
+from benchlib.scenario import (CONTROL, TABLE_BYTES, Option, OwnServers, engines,
+                               innodb_options, need_descriptors, tree_of)
 from benchlib.servers import BenchError, Server, create_tables, make_once
 from benchlib.disk import slow_disk
 from benchlib.statistics import percentile
@@ -59,23 +59,19 @@ class WarmRestart(OwnServers):
     weight = 4
     pairs = 3
 
-    @staticmethod
-    def add_arguments(parser):
-        parser.add_argument("--restart-tables", type=positive, metavar="N",
-                            help="(default 8000, quick 1000)")
-        parser.add_argument("--restart-engines", default="myisam,innodb")
+    number = Option("restart-tables", "number of tables", 8000, 1000)
+    engines = Option("restart-engines", "engines", "myisam,innodb", kind=engines)
 
-    @staticmethod
-    def tables(options):
-        number = options.restart_tables or (1000 if options.quick else 8000)
-        return number // HOT_PART * HOT_PART
+    @classmethod
+    def tables(cls, options):
+        return cls.number(options) // HOT_PART * HOT_PART
 
     @classmethod
     def settings(cls, options):
         """{part: (engine, slow)}"""
         return {f"{'slow disk, ' * slow}{engine}: ": (engine, slow)
                 for slow in (False, True)
-                for engine in engines(options.restart_engines)}
+                for engine in cls.engines(options)}
 
     @classmethod
     def parts(cls, options):
@@ -89,7 +85,7 @@ class WarmRestart(OwnServers):
     @classmethod
     def disk(cls, options):
         return 3 * cls.tables(options) * sum(
-            TABLE_BYTES[engine] for engine in engines(options.restart_engines))
+            TABLE_BYTES[engine] for engine in cls.engines(options))
 
     @classmethod
     def cells(cls, options):

@@ -2,15 +2,14 @@
 """Sites of WordPress: tables that it makes, and statements that it sends."""
 
 import json
-import pathlib
 import shutil
 
 from benchlib import visitors, wordpress
-from benchlib.scenario import positive
+from benchlib.scenario import Option, engines, integers
 from benchlib.servers import BenchError
 
 from .farm_rate import OPEN_LOOP
-from .pages import CLIENTS, GENERATOR, TABLES, AtRates, account, settings_of
+from .pages import CLIENTS, GENERATOR, TABLES, AtRates, account
 
 # How many of 100 pages are of which kind; the scenario's choice
 KINDS = {"front": 40, "post": 35, "archive": 10, "login": 5, "admin": 5,
@@ -57,58 +56,16 @@ class Wordpress(AtRates):
     table_bytes = {"myisam": 24 << 10, "aria": 72 << 10, "innodb": 160 << 10}
     closed_loop = "closed loop: "
 
-    @staticmethod
-    def add_arguments(parser):
-        parser.add_argument("--wordpress-sites", type=positive,
-                            help="number of sites (default 1000; quick 100)")
-        parser.add_argument("--wordpress-engines",
-                            default="innodb,myisam,aria")
-        parser.add_argument("--wordpress-caches", metavar="N,N...",
-                            help="table_open_cache (default 2000; quick 400)")
-        parser.add_argument("--wordpress-seconds", type=positive,
-                            help="of a measurement, and of warming up before "
-                            "it (default 20; quick 3); --rate and --rate-states "
-                            "hold, too")
-        parser.add_argument("--wordpress-source", metavar="DIR",
-                            help="another WordPress than Debian's package, "
-                            "which apt-get downloads; it is copied")
-
-    @classmethod
-    def sites(cls, options):
-        return options.wordpress_sites or (100 if options.quick else 1000)
-
-    @classmethod
-    def seconds(cls, options):
-        return options.wordpress_seconds or (3 if options.quick else 20)
-
-    @classmethod
-    def settings(cls, options):
-        return settings_of(options.wordpress_engines, options.wordpress_caches or
-                           ("400" if options.quick else "2000"))
-
-    @staticmethod
-    def given(options):
-        """Directory of a WordPress that is not Debian's package, or None."""
-        return (pathlib.Path(options.wordpress_source).resolve()
-                if options.wordpress_source else None)
-
+    sites = Option("wordpress-sites", "number of sites", 1000, 100)
+    engines = Option("wordpress-engines", "engines", "innodb,myisam,aria", kind=engines)
+    caches = Option("wordpress-caches", "table_open_cache", "2000", "400", integers)
+    seconds = Option("wordpress-seconds", "of a measurement, and of warming up before it; "
+                     "--rate and --rate-states hold, too", 20, 3)
     @classmethod
     def check(cls, options):
         visitors.require()
         wordpress.check()
-        given = cls.given(options)
-        if given and not (given / "wp-load.php").exists():
-            raise BenchError(f"--wordpress-source: no WordPress in {given}")
         cls.need_descriptors_for("--wordpress-caches", options)
-
-    @classmethod
-    def prepare_program(cls, trees, options, progress):
-        for engine, _ in cls.settings(options).values():
-            directory = cls.directory(options, engine)
-            if (directory / "ready").exists() and \
-                    cls.recorded(options, engine)["source"] != str(cls.given(options)):
-                shutil.rmtree(directory)
-        super().prepare_program(trees, options, progress)
 
     @classmethod
     def make(cls, server, options, progress):
@@ -116,7 +73,7 @@ class Wordpress(AtRates):
         made = server.datadir.parent
         progress("installing WordPress", 0, 1)
         program = made / "program"
-        wordpress.unpack(program, cls.given(options))
+        wordpress.unpack(program)
         site = wordpress.Site(program, server)
         site.install()
         last = cls.last_comment(server)
@@ -124,7 +81,6 @@ class Wordpress(AtRates):
             pages = site.record()
         server.sql(after(last), wordpress.ACCOUNT)
         (made / "pages.json").write_text(json.dumps({
-            "source": str(cls.given(options)),
             "version": wordpress.version(program), "last_comment": last,
             "pages": pages}))
         shutil.rmtree(program)

@@ -6,10 +6,8 @@ import signal
 import subprocess
 
 from benchlib import sysbench
-from benchlib.scenario import (Scenario, need_descriptors, positive,
-                               table_bytes)
-from benchlib.servers import BenchError
-from benchlib.servers import create_tables
+from benchlib.scenario import Option, Scenario, need_descriptors, table_bytes
+from benchlib.servers import BenchError, create_tables
 
 CACHE = 2000                    # table_open_cache
 WORKING_SET = 500               # InnoDB tables
@@ -38,19 +36,10 @@ class WorkingSet(Scenario):
         "The cache has room for the working set. With few CPUs the schema query "
         "takes time from the readers, whatever the cache does.")
 
-    @staticmethod
-    def add_arguments(parser):
-        parser.add_argument("--schema-tables", type=positive,
-                            help="MyISAM tables in the schema that is read "
-                            "(default 20000; quick 3000)")
-        parser.add_argument("--minutes", type=float,
-                            help="length of the measurement beside the query "
-                            "(default 1; quick 0.25)")
-
-    @staticmethod
-    def settings(options):
-        return (options.schema_tables or (3000 if options.quick else 20000),
-                options.minutes or (0.25 if options.quick else 1.0))
+    tables = Option("schema-tables", "MyISAM tables in the schema that is read", 20000,
+                    3000)
+    minutes = Option("minutes", "length of the measurement beside the query", 1.0, 0.25,
+                     float)
 
     @classmethod
     def check(cls, options):
@@ -61,12 +50,12 @@ class WorkingSet(Scenario):
 
     @classmethod
     def disk(cls, options):
-        return (table_bytes(["myisam"], cls.settings(options)[0])
+        return (table_bytes(["myisam"], cls.tables(options))
                 + table_bytes(["innodb"], WORKING_SET))
 
     @classmethod
     def seconds(cls, options):
-        return round(60 * cls.settings(options)[1])
+        return round(60 * cls.minutes(options))
 
     @staticmethod
     def server_options(options):
@@ -78,7 +67,7 @@ class WorkingSet(Scenario):
 
     @classmethod
     def prepare(cls, server, options, progress):
-        tables, _ = cls.settings(options)
+        tables = cls.tables(options)
         create_tables(server, "tc_working_set", "innodb", WORKING_SET,
                       progress)
         create_tables(server, f"tc_schema_{tables}", "myisam", tables,
@@ -86,7 +75,7 @@ class WorkingSet(Scenario):
 
     @classmethod
     def measure(cls, server, cell, options):
-        tables, _ = cls.settings(options)
+        tables = cls.tables(options)
         if cell["label"] == ALONE:
             cls.read(server, 3)
             return cls.read(server, 5)["rate"]
@@ -111,5 +100,6 @@ class WorkingSet(Scenario):
 
     @staticmethod
     def read(server, seconds):
-        return sysbench.run(server, "working_set", "tc_working_set",
-                            CONNECTIONS, seconds=seconds, tables=WORKING_SET)
+        return sysbench.run(server, "open_tables", "tc_working_set",
+                            CONNECTIONS, seconds=seconds, tables=WORKING_SET,
+                            random="on")
