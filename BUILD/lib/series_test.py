@@ -51,7 +51,7 @@ class Stages:
         self.stages = list(self.maker.stages())
         self.runner = run_tests.Runner(types.SimpleNamespace(
             top=top, trees=trees, variant="series", seconds=None, older=None,
-            without_series=[], topic=[], tables=None), [])
+            without_series=[], topic=[], tables=None, arch=None, minutes=None), [])
 
     # --------------------------------------------------------------- source
 

@@ -15,6 +15,7 @@ import alone_test  # noqa: E402
 import hunks  # noqa: E402
 import overlay  # noqa: E402
 import series  # noqa: E402
+import series_test  # noqa: E402
 import topics  # noqa: E402
 
 LICENSE = overlay.LICENSE
@@ -381,6 +382,13 @@ class SeriesTest(unittest.TestCase):
         patch.write_text(patch.read_text().replace("@@ two\n", "@@\n"))
         with self.assertRaisesRegex(series.SeriesError, "a hunk of ''"):
             self.make()
+
+    def test_stages_are_those_of_the_topics_that_change_something(self):
+        self.put(self.top / "BUILD/known-failures", "")
+        for program, *more in ((series_test.Stages, False), (alone_test.Alone,)):
+            found = program(self.top, self.trees, "10.11", "release", *more)
+            self.assertEqual([topic.name for topic, _ in found.stages],
+                             ["one", "two", "three"])
 
     def test_directory_of_others_is_not_replaced(self):
         with tempfile.TemporaryDirectory() as work:
