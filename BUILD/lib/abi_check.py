@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Verify that the patch set keeps MariaDB's plugin ABI.
+"""Verify that the patch set keeps MariaDB's plugin ABI, and compiles with each size of
+a cache line.
 
 Engines and plugins in the distribution's packages are compiled against the
 unpatched server.  They reach into the structures in TYPES, so size, member
@@ -10,7 +11,11 @@ One translation unit is compiled against the stock and against the patched
 headers, with the flags of the patched release build; gdb prints the layouts
 from its debug information; the two texts must be equal.
 
-Exit status: 0 the same, 1 different or failed, 2 wrong usage.
+A release build takes the size of a cache line, 64, 128 (ARM64, POWER) or 256 bytes
+(s390x), from my_global.h.  This machine builds with one of them; the others are
+compiled here, without output, to see the assertions about the size of structures.
+
+Exit status: 0 good, 1 different or failed, 2 wrong usage.
 """
 
 import argparse
@@ -24,6 +29,10 @@ import sys
 import tempfile
 
 TYPES = ("TABLE", "TABLE_SHARE", "handler", "handlerton", "THD")
+SIZE = "CPU_LEVEL1_DCACHE_LINESIZE"
+SIZES = (64, 128, 256)
+# These include every header in which SIZE occurs (tests/test_cache_line.py)
+FILES = ("sql/table_cache.cc", "mysys/my_spare_buffers.c")
 PROBE = """\
 #include "mariadb.h"
 #include "sql_class.h"
@@ -71,18 +80,8 @@ def layout(command, build, output):
     return shown
 
 
-def main():
-    parser = argparse.ArgumentParser(
-        description="Verify that the patch set keeps MariaDB's plugin ABI.")
-    for name, text in (("stock", "MariaDB's source"),
-                       ("patched", "the patched source"),
-                       ("build", "release build tree of the patched source")):
-        parser.add_argument("--" + name, type=pathlib.Path, required=True,
-                            help=text)
-    arguments = parser.parse_args()
-    # Headers that the build generates
-    subprocess.run(["ninja", "-C", str(arguments.build), "--quiet",
-                    "GenError"], check=True, stdout=subprocess.DEVNULL)
+def compare_layouts(arguments):
+    """Whether stock and patched have the same layouts."""
     command = compile_command(arguments.build, "sql/table.cc")
     with tempfile.TemporaryDirectory() as work:
         probe = pathlib.Path(work, "probe.cc")
@@ -91,24 +90,55 @@ def main():
         for name in ("stock", "patched"):
             source = str(getattr(arguments, name))
             output = pathlib.Path(work, name + ".o")
-            words = [word.replace(str(arguments.patched), source)
-                     for word in command]
+            words = [word.replace(str(arguments.patched), source) for word in command]
             # Types, too, and classes with virtual functions in full
-            words += ["-g", "-femit-class-debug-always", "-c", str(probe),
-                      "-o", str(output)]
+            words += ["-g", "-femit-class-debug-always", "-c", str(probe), "-o", str(output)]
             layouts[name] = layout(words, arguments.build, output)
-    difference = list(difflib.unified_diff(layouts["stock"],
-                                           layouts["patched"], "stock",
+    difference = list(difflib.unified_diff(layouts["stock"], layouts["patched"], "stock",
                                            "patched", n=2, lineterm=""))
     if difference:
         print("\n".join(difference[:60]), file=sys.stderr)
         print("abi: error: the patch set changes the layout of a structure "
               "that plugins reach into", file=sys.stderr)
-        return 1
-    members = len(layouts["stock"])
-    print(f"-- abi: {', '.join(TYPES)} have the stock layout "
-          f"({members} lines compared)")
-    return 0
+    else:
+        print(f"-- abi: {', '.join(TYPES)} have the stock layout "
+              f"({len(layouts['stock'])} lines compared)")
+    return not difference
+
+
+def compile_sizes(build):
+    """Whether FILES compile with each of SIZES."""
+    good = True
+    for name in FILES:
+        command = compile_command(build, name)
+        for size in SIZES:
+            done = subprocess.run(
+                [*command, f"-D{SIZE}={size}", "-fsyntax-only",
+                 str(build.parent / "source" / name)],
+                cwd=build, stderr=subprocess.PIPE, text=True, check=False)
+            if done.returncode:
+                good = False
+                print(f"cache line: error: {name} does not compile with "
+                      f"{size} bytes:\n{done.stderr[:3000]}", file=sys.stderr)
+    if good:
+        print(f"-- cache line: {', '.join(FILES)} compile with "
+              f"{', '.join(map(str, SIZES))} bytes")
+    return good
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description="Verify that the patch set keeps MariaDB's plugin ABI, and compiles "
+                    "with each size of a cache line.")
+    for name, text in (("stock", "MariaDB's source"),
+                       ("patched", "the patched source"),
+                       ("build", "release build tree of the patched source")):
+        parser.add_argument("--" + name, type=pathlib.Path, required=True, help=text)
+    arguments = parser.parse_args()
+    # Headers that the build generates
+    subprocess.run(["ninja", "-C", str(arguments.build), "--quiet", "GenError"],
+                   check=True, stdout=subprocess.DEVNULL)
+    return 0 if compare_layouts(arguments) and compile_sizes(arguments.build) else 1
 
 
 if __name__ == "__main__":

@@ -16,14 +16,11 @@ contents of the source and of the program; remove it to begin anew.
 Exit status: 0 as it has to be, 1 not, 2 wrong usage.
 """
 
-import argparse
-import hashlib
 import json
-import pathlib
 import re
-import subprocess
 import sys
 
+import common
 import overlay
 import run_tests
 import series_test
@@ -48,10 +45,6 @@ MINUTES = 6                     # for a test: one of the errors makes a thread w
 REASONS = (r"Assertion .*? failed", r"safe_mutex: .*", r"got signal \d+",
            r"Test case timeout", r"mysqltest: At line .*", r"(?m)^not ok .*",
            r"(?m)^-(?!-).*\n\+(?!\+).*$", r"(?m)^[-+](?![-+]).*\S.*$")
-
-
-def say(text):
-    print(f"-- alone: {text}", flush=True)
 
 
 def reason_in(text):
@@ -85,8 +78,10 @@ def is_of_unit_tests(path):
 
 
 class Alone(series_test.Stages):
-    def __init__(self, top, trees, base, build_type):
-        super().__init__(top, trees, base, build_type, True)
+    """Topics without those before them, and MariaDB's source with their tests."""
+
+    def __init__(self, top, trees, build_type):
+        super().__init__(top, trees, build_type)
         self.kept = self.tree / "alone"
         self.topics = [topic for topic in self.maker.topics
                        if topic.number < topics.ALONE
@@ -124,15 +119,13 @@ class Alone(series_test.Stages):
 
     def file_of(self, state, test):
         """The file that keeps what a test has given on a source."""
-        text = "".join(f"{path} {overlay.digest(content)}\n"
-                       for path, content in sorted(state.items()))
-        text += f"{self.maker.version} {self.type} {test}"
-        if " " in test:
-            text += "".join(
+        more = f" {test}"
+        if " " in test:                 # a program
+            more += "".join(
                 overlay.digest(path.read_bytes()) for path in
                 sorted((self.top / "sql-bench").rglob("*.[pc]*"))
                 if path.suffix in (".py", ".c"))
-        return self.kept / hashlib.sha256(text.encode()).hexdigest()[:32]
+        return self.kept / self.name_of(state, more)
 
     def run_mtr(self, names):
         sections = Sections()
@@ -147,27 +140,24 @@ class Alone(series_test.Stages):
                 yield name, what[0] if what else "did not run"
 
     def run_unit(self, unit):
-        done = subprocess.run(
-            ["ctest", "--output-on-failure", "--no-tests=error", "-R",
-             f"^{unit}$"], cwd=self.build, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
-        print(done.stdout, flush=True)
-        return reason_in(done.stdout) if done.returncode else "passed"
+        status, output = common.answer(
+            ["ctest", "--output-on-failure", "--no-tests=error", "-R", f"^{unit}$"],
+            cwd=self.build)
+        print(output, flush=True)
+        return reason_in(output) if status else "passed"
 
     def run_program(self, program):
         file, *words = program.split()
-        done = subprocess.run(
-            [sys.executable, str(self.top / "sql-bench" / file),
-             str(self.tree), *words, "--type", self.type], cwd=self.top,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            errors="replace", check=False)
-        print(done.stdout, flush=True)
-        last = (done.stdout.strip().splitlines() or ["failed"])[-1]
+        status, output = common.answer(
+            [sys.executable, self.top / "sql-bench" / file, self.tree, *words, "--type",
+             self.type], cwd=self.top)
+        print(output, flush=True)
+        last = (output.strip().splitlines() or ["failed"])[-1]
         if ": skipped" in last:
             return "skipped"
-        if done.returncode > 1:
+        if status > 1:
             return "did not run"
-        if not done.returncode:
+        if not status:
             return "passed"
         return last.partition(": ")[2].removeprefix("error: ") or last
 
@@ -249,24 +239,6 @@ def print_table(rows):
     print(flush=True)
 
 
-def main():
-    parser = argparse.ArgumentParser(
-        description="Test each of MariaDB's own errors with and without its "
-                    "patch (called by BUILD/test alone).")
-    parser.add_argument("--trees", type=pathlib.Path, required=True)
-    parser.add_argument("--type", default="debug")
-    parser.add_argument("--topic", action="append", default=[])
-    arguments = parser.parse_args()
-    run_tests.catch_signals()
-    trees = arguments.trees.resolve()
-    top = pathlib.Path(__file__).resolve().parents[2]
-    alone = Alone(top, trees, trees.name, arguments.type)
-    known = [topic.name for topic in alone.topics]
-    for name in arguments.topic:
-        if name not in known:
-            parser.error(f"no such topic: {name}; there are {', '.join(known)}")
-    return 1 if alone.run(arguments.topic) else 0
-
-
 if __name__ == "__main__":
-    series_test.run_program("alone", main)
+    common.end("alone", lambda: series_test.main(
+        Alone, "Test each of MariaDB's own errors with and without its patch", "debug"))

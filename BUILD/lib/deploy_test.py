@@ -23,8 +23,8 @@ tables can be written.
 systemd boots the root in a container (systemd-nspawn), so the packages start
 and stop the server as they do on a host.  There the test also follows
 docs/DEPLOY.md with its files for a setting of many tables, and kills the
-server.  On a machine that allows no such container, or with --init-scripts,
-the service is started by its init script, and those checks are left out.
+server.  On a machine that allows no such container, the service is started by
+its init script, and those checks are left out.
 
 Debian's server has to be of the version that was built on.  If the mirror's
 package lists no longer hold that, its packages come from the mirror's pool,
@@ -56,7 +56,9 @@ import fetch_source
 import outcome
 import package
 import release
-from outcome import Outcome, TestError
+from common import TOP, Problem
+from outcome import Outcome
+from topology import say
 
 DEBIAN = ["mariadb-server", "mariadb-plugin-rocksdb", "mariadb-plugin-connect",
           *(f"mariadb-plugin-provider-{name}"
@@ -64,7 +66,7 @@ DEBIAN = ["mariadb-server", "mariadb-plugin-rocksdb", "mariadb-plugin-connect",
 # The settings of 'Files to copy', with other numbers: 3 * N + 2000 descriptors
 TABLES_OPEN = 3000
 DESCRIPTORS = 3 * TABLES_OPEN + 2000
-EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "docs" / "examples"
+EXAMPLES = TOP / "docs/examples"
 FILES_TO_COPY = {
     "table-cache-20000.cnf": "etc/mysql/mariadb.conf.d/table-cache.cnf",
     "table-cache-20000.conf":
@@ -101,7 +103,7 @@ def mirrors():
                  ("DEBIAN_MIRROR", machine),
                  ("DEBIAN_SECURITY_MIRROR", f"{machine}-security"))]
     if not all(found):
-        raise TestError(
+        raise Problem(
             "apt of this machine knows no mirror of Debian; set "
             "DEBIAN_MIRROR and DEBIAN_SECURITY_MIRROR to the addresses of "
             "Debian and of its security updates")
@@ -141,10 +143,6 @@ TABLES = ("t_innodb", "t_innodb_compressed", "t_myisam", "t_aria",
 PROVIDERS = ("bzip2", "lz4", "lzma", "lzo", "snappy")
 
 
-def say(text):
-    print(f"-- {time.strftime('%H:%M:%S')} {text}", flush=True)
-
-
 def run(command, log, failure, **options):
     """Run a command whose output goes to a log."""
     with open(log, "a", encoding="utf-8") as stream:
@@ -154,7 +152,7 @@ def run(command, log, failure, **options):
                               check=False, **options)
     if done.returncode:
         tail = log.read_text(errors="replace")[-2500:]
-        raise TestError(f"{failure}; the end of {log}:\n{tail}")
+        raise Problem(f"{failure}; the end of {log}:\n{tail}")
 
 
 class Root:
@@ -227,7 +225,7 @@ class Root:
             if self.holder.poll() is not None:
                 break
             time.sleep(0.05)
-        raise TestError(failure)
+        raise Problem(failure)
 
     def unpack(self):
         suite = self.suite
@@ -290,8 +288,8 @@ class Root:
                               text=True, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, check=False)
         if done.returncode and not failure_is_answer:
-            raise TestError(f"'{' '.join(words)[:100]}' failed:\n"
-                              + done.stdout[-2000:])
+            raise Problem(f"'{' '.join(words)[:100]}' failed:\n"
+                          + done.stdout[-2000:])
         return done.stdout.strip()
 
     def sql(self, text, database=""):
@@ -385,8 +383,8 @@ def pinned_packages(series, version, cache):
     wanted = [line.split() for line in pins.read_text().splitlines()
               if f"_{upstream}_" in line]
     if not wanted:
-        raise TestError(f"the mirror has no packages of {version} any more, "
-                        f"and {pins} has no checksums of them")
+        raise Problem(f"the mirror has no packages of {version} any more, "
+                      f"and {pins} has no checksums of them")
     directory = cache / f"pinned-{upstream}"
     directory.mkdir(exist_ok=True)
     say(f"fetching {len(wanted)} of Debian's packages of {upstream}, which the "
@@ -400,13 +398,13 @@ def pinned_packages(series, version, cache):
                                                  checksum, directory)
                    for address in mirrors() if not file.exists()]
         if not file.exists():
-            raise TestError("; ".join(reasons))
+            raise Problem("; ".join(reasons))
     with open(directory / "Packages", "w", encoding="utf-8") as index:
         if subprocess.run(["dpkg-scanpackages", "--multiversion", "."],
                           cwd=directory, stdout=index,
                           stderr=subprocess.DEVNULL, check=False).returncode:
-            raise TestError("dpkg-scanpackages (Debian's package dpkg-dev) "
-                            "failed")
+            raise Problem("dpkg-scanpackages (Debian's package dpkg-dev) "
+                          "failed")
     return directory
 
 
@@ -633,8 +631,8 @@ class Test(Outcome):
         found = root.ask("dpkg-query", "--show", "--showformat", "${Version}",
                          core)
         if found != self.debian_version:
-            raise TestError(f"the mirror's {core} is {found}; the package "
-                              f"is for {self.debian_version}")
+            raise Problem(f"the mirror's {core} is {found}; the package "
+                          f"is for {self.debian_version}")
         # The plugins' settings came after the server was started.  The trigger
         # of Debian's package restarts it only where there is no systemd
         root.service("restart")
@@ -642,8 +640,8 @@ class Test(Outcome):
         self.remember()
         self.files = self.digests()
         if not any(path.endswith("mariadb.service") for path in self.files):
-            raise TestError("Debian's package has not installed "
-                            + UNCHANGED[0])
+            raise Problem("Debian's package has not installed "
+                          + UNCHANGED[0])
         self.verify("Debian's server", self.stock, core)
 
     def run(self):
@@ -701,7 +699,7 @@ def version_of(path):
     found = subprocess.run(["dpkg-deb", "--field", str(path), "Version"],
                            stdout=subprocess.PIPE, text=True, check=False)
     if found.returncode:
-        raise TestError(f"{path} is no package")
+        raise Problem(f"{path} is no package")
     return found.stdout.strip()
 
 
@@ -733,7 +731,7 @@ def build(top, trees, cache, log, suite):
                 *command), check=False).returncode
                          for command in reversed(commands))
     if status:
-        raise TestError("BUILD/package failed; see above")
+        raise Problem("BUILD/package failed; see above")
     return [next(path for path in output.glob("*.deb")
                  if f"+tc{version}_" in path.name) for version in versions]
 
@@ -749,8 +747,8 @@ def cache_directory(trees):
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise TestError(f"another test runs in {cache}; wait for its end"
-                        ) from None
+        raise Problem(f"another test runs in {cache}; wait for its end"
+                      ) from None
     LOCKS.append(lock)
     for left in cache.glob("root-*"):
         # Of a run that was killed; its mounts went with its name space
@@ -759,52 +757,46 @@ def cache_directory(trees):
 
 
 @contextlib.contextmanager
-def any_root(*arguments):
-    """A root with systemd, or without if that cannot be."""
-    booted = BootedRoot(*arguments)
+def booted_root(*arguments):
+    """A root with systemd; None on a machine that allows no such container."""
+    root = BootedRoot(*arguments)
     try:
-        booted.__enter__()
-    except TestError as error:
-        say(f"no container with systemd here, so init scripts start the "
-            f"server: {error}")
-        with Root(*arguments) as root:
-            yield root
+        root.__enter__()
+    except Problem as error:
+        say(f"no container with systemd here: {error}")
+        yield None
         return
     try:
-        yield booted
+        yield root
     finally:
-        booted.__exit__()
+        root.__exit__()
+
+
+def begin(description):
+    """Read the command line of a test in roots; return the directory of trees, that of
+    roots, the log, and what the series' base file says."""
+    parser = argparse.ArgumentParser(description=f"{description} (called by BUILD/test).")
+    parser.add_argument("--trees", required=True,
+                        type=lambda name: pathlib.Path(name).resolve())
+    trees = parser.parse_args().trees
+    if os.geteuid():
+        raise Problem("making a Debian root needs root")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    cache = cache_directory(trees)
+    (cache / "log").write_text("")
+    return trees, cache, cache / "log", package.base_values(TOP, trees.name)
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description="Test the package in a Debian root (called by "
-                    "BUILD/test).")
-    parser.add_argument("--trees", required=True,
-                        type=lambda name: pathlib.Path(name).resolve())
-    parser.add_argument("--packages", nargs=2, type=pathlib.Path,
-                        metavar=("FIRST", "SECOND"),
-                        help="two versions of the package, instead of "
-                             "building them")
-    parser.add_argument("--init-scripts", action="store_true",
-                        help="do not boot systemd")
-    arguments = parser.parse_args()
-    if os.geteuid():
-        raise TestError("making a Debian root needs root")
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    top = pathlib.Path(__file__).resolve().parents[2]
-    cache = cache_directory(arguments.trees)
-    log = cache / "log"
-    log.write_text("")
-    values = package.base_values(top, arguments.trees.name)
-    paths = arguments.packages or build(top, arguments.trees, cache, log,
-                                        values["SUITE"])
-    debian_version = (arguments.trees / "stock" / "version").read_text().strip()
+    trees, cache, log, values = begin("Test the package in a Debian root")
+    paths = build(TOP, trees, cache, log, values["SUITE"])
+    debian_version = (trees / "stock" / "version").read_text().strip()
     ours = [(path, server_version(version_of(path), values)) for path in paths]
-    with (Root if arguments.init_scripts else any_root)(
-            cache, log, values["SUITE"]) as root:
-        test = Test(root, arguments.trees.name,
-                    server_version(debian_version, values),
+    arguments = cache, log, values["SUITE"]
+    with contextlib.ExitStack() as stack:
+        root = (stack.enter_context(booted_root(*arguments))
+                or stack.enter_context(Root(*arguments)))
+        test = Test(root, trees.name, server_version(debian_version, values),
                     debian_version, ours)
         test.run()
     return 1 if test.failures else 0

@@ -36,27 +36,13 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import uuid
 
+import common
+from common import Problem, answer, run
 
-class FetchError(Exception):
-    """An error, in words for the user at the terminal."""
-
-
-def say(text):
-    print(f"-- source: {text}", flush=True)
-
-
-def run(command, env=None, cwd=None, quiet=True):
-    """Run a command; return (exit status, its whole output)."""
-    done = subprocess.run(command, env=env, cwd=cwd, text=True,
-                          stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE if quiet else None,
-                          stderr=subprocess.STDOUT if quiet else None,
-                          check=False)
-    return done.returncode, done.stdout or ""
+say = functools.partial(print, "-- source:", flush=True)
 
 
 def source_entries(etc_apt):
@@ -136,8 +122,8 @@ def private_apt(directory, suite):
     if suite and machine and machine != suite:
         entries = for_release(entries, machine, suite)
     if not entries:
-        raise FetchError("no package source is configured in /etc/apt; name "
-                         "a source tarball or directory by --source")
+        raise Problem("no package source is configured in /etc/apt; name "
+                      "a source tarball or directory by --source")
     for name in ("parts", "lists/partial", "cache/archives/partial"):
         (directory / name).mkdir(parents=True)
     for name, text in entries.items():
@@ -181,16 +167,21 @@ def download_of_pool(address, package, name, sha256, directory, env=None):
     if not helper:
         return "there is no apt-helper in /usr/lib/apt"
     letter = package[:4] if package.startswith("lib") else package[0]
-    status, output = run([helper, "download-file",
-                          f"{address}/pool/main/{letter}/{package}/"
-                          + name.replace("+", "%2b"),
-                          str(directory / name), "SHA256:" + sha256], env=env)
+    status, output = answer(
+        [helper, "download-file",
+         f"{address}/pool/main/{letter}/{package}/" + name.replace("+", "%2b"),
+         directory / name, "SHA256:" + sha256], env=env)
     if status == 0:
         return None
     # apt-helper may leave a file that it refused
     (directory / name).unlink(missing_ok=True)
+    return f"{name}: {reason_in(output)}"
+
+
+def reason_in(output):
+    """The first error that apt's programs name."""
     errors = re.findall(r"(?m)^(?:Err:.*\n\s+|E: )(.*)$", output)
-    return f"{name}: {errors[0].strip() if errors else 'unknown reason'}"
+    return errors[0].strip() if errors else "unknown reason"
 
 
 def fetch_pinned(package, version, sha256, addresses, env, directory):
@@ -240,63 +231,55 @@ def fetch_package(package, series, suite, work, pinned=None):
     """
     for tool in ("apt-get", "apt-cache", "dpkg", "dpkg-source"):
         if not shutil.which(tool):
-            raise FetchError(f"'{tool}' is missing (Debian's packages apt and "
-                             "dpkg-dev); or name a source tarball or directory "
-                             "by --source")
+            raise Problem(f"'{tool}' is missing (Debian's packages apt and "
+                          "dpkg-dev); or name a source tarball or directory "
+                          "by --source")
     env = private_apt(work / "apt", suite)
     say("reading the package lists (private configuration)")
-    status, output = run(["apt-get", "update", "-q"], env=env)
-    if status:
-        raise FetchError("apt-get update failed:\n" + output[-2000:])
-    _, output = run(["apt-cache", "showsrc", package], env=env)
+    run(["apt-get", "update", "-q"], env=env)
+    _, output = answer(["apt-cache", "showsrc", package], env=env)
     versions = newer_first(
         version for version in re.findall(r"(?m)^Version: (\S+)$", output)
         if re.match(rf"(\d+:)?{re.escape(series)}\.", version))
     if not versions and not pinned:
-        raise FetchError(f"the configured package sources have no '{package}' "
-                         f"{series} source package; name a source tarball or "
-                         "directory by --source")
+        raise Problem(f"the configured package sources have no '{package}' "
+                      f"{series} source package; name a source tarball or "
+                      "directory by --source")
+    directory = work / "download"
+
+    def from_lists(version):
+        status, output = answer(["apt-get", "source", "--download-only", "-q",
+                                 "--only-source", f"{package}={version}"],
+                                env=env, cwd=directory)
+        return reason_in(output) if status else None
+
+    def from_mirrors(version):
+        addresses = mirrors({path.name: path.read_text(encoding="utf-8") for path
+                             in sorted((work / "apt" / "parts").iterdir())})
+        return fetch_pinned(package, version, pinned[1], addresses, env, directory)
+
+    ways = [(version, "about 100 MB", from_lists) for version in versions]
+    if pinned:
+        ways.append((pinned[0], "which the lists no longer hold, by its checksum",
+                     from_mirrors))
     failures = []
-    for version in versions:
-        directory = work / "download"
+    for version, what, way in ways:
         directory.mkdir()
-        say(f"fetching {package} {version}, about 100 MB")
-        status, output = run(["apt-get", "source", "--download-only", "-q",
-                              "--only-source", f"{package}={version}"],
-                             env=env, cwd=directory)
-        if status == 0:
+        say(f"fetching {package} {version}, {what}")
+        reason = way(version)
+        if not reason:
             break
-        reason = re.findall(r"(?m)^(?:Err:.*\n\s+|E: )(.*)$", output)
-        reason = reason[0].strip() if reason else "unknown reason"
         failures.append(f"{version}: {reason}")
-        say(f"the source of {version} cannot be fetched ({reason}); "
-            "trying the next older version")
+        say(f"the source of {version} cannot be fetched ({reason})")
         shutil.rmtree(directory)
     else:
-        directory = work / "download"
-        directory.mkdir()
-        version, reason = None, None
-        if pinned:
-            version, checksum = pinned
-            say(f"fetching {package} {version}, which the lists no longer hold, "
-                "by its checksum")
-            addresses = mirrors({
-                path.name: path.read_text(encoding="utf-8")
-                for path in sorted((work / "apt" / "parts").iterdir())})
-            reason = fetch_pinned(package, version, checksum, addresses, env,
-                                  directory)
-            if reason:
-                failures.append(f"{version}: {reason}")
-        if not version or reason:
-            raise FetchError("no version's source could be fetched; name a "
-                             "source tarball or directory by --source:"
-                             "\n  " + "\n  ".join(failures))
+        raise Problem("no version's source could be fetched; name a source tarball or "
+                      "directory by --source:\n  " + "\n  ".join(failures))
     if failures:
-        say(f"building on {version}, not on the newest version, for that "
-            "reason")
+        say(f"building on {version}, not on the newest version, for that reason")
     descriptions = list(directory.glob("*.dsc"))
     if len(descriptions) != 1:
-        raise FetchError(f"expected one .dsc file, found {len(descriptions)}")
+        raise Problem(f"expected one .dsc file, found {len(descriptions)}")
     unpack_package(descriptions[0], work / "source")
     return work / "source", version
 
@@ -304,10 +287,7 @@ def fetch_package(package, series, suite, work, pinned=None):
 def unpack_package(description, target):
     """Unpack a source package, given its .dsc file."""
     say("unpacking with Debian's patches")
-    status, output = run(["dpkg-source", "--extract", str(description),
-                          str(target)])
-    if status:
-        raise FetchError("dpkg-source failed:\n" + output[-2000:])
+    run(["dpkg-source", "--extract", description, target])
 
 
 def take_given(given, work):
@@ -323,20 +303,17 @@ def take_given(given, work):
     elif given.is_file():
         say(f"unpacking {given}")
         target.mkdir()
-        status, output = run(["tar", "--extract", "--file", str(given),
-                              "--directory", str(target),
-                              "--strip-components=1"])
-        if status:
-            raise FetchError("tar failed:\n" + output[-2000:])
+        run(["tar", "--extract", "--file", given, "--directory", target,
+             "--strip-components=1"])
     else:
-        raise FetchError(f"{given}: no such file or directory")
+        raise Problem(f"{given}: no such file or directory")
     if not (target / "VERSION").is_file():
-        raise FetchError(f"{given} has no file VERSION at its top: it is not a "
-                         "MariaDB source")
+        raise Problem(f"{given} has no file VERSION at its top: it is not a "
+                      "MariaDB source")
     for part in SUBMODULES:
         if (target / part).is_dir() and not any((target / part).iterdir()):
-            raise FetchError(f"{part} is empty: in the checkout, git submodule "
-                             "update --init --recursive")
+            raise Problem(f"{part} is empty: in the checkout, git submodule "
+                          "update --init --recursive")
     add_revision(given, target)
     return target, package_version(target)
 
@@ -350,7 +327,7 @@ def add_revision(given, target):
     file = target / "include/source_revision.h"
     if file.exists() or not (given / ".git").exists():
         return
-    status, revision = run(["git", "-C", str(given), "rev-parse", "HEAD"])
+    status, revision = answer(["git", "-C", given, "rev-parse", "HEAD"])
     if status == 0:
         file.parent.mkdir(exist_ok=True)
         file.write_text(f'#define SOURCE_REVISION "{revision.strip()}"\n')
@@ -425,8 +402,8 @@ def fetch(package, series, suite, given, destination, pinned=None):
                                             pinned)
         upstream = upstream_version(source)
         if not upstream.startswith(series + "."):
-            raise FetchError(f"this is MariaDB {upstream}; the patch set is "
-                             f"for {series}")
+            raise Problem(f"this is MariaDB {upstream}; the patch set is "
+                          f"for {series}")
         mark_as_new(source)
         if final.exists():
             origin_file.unlink(missing_ok=True)
@@ -473,10 +450,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except FetchError as error:
-        print(f"-- source: error: {error}", file=sys.stderr)
-        sys.exit(1)
-    except KeyboardInterrupt:
-        sys.exit(1)
+    common.end("source", main)

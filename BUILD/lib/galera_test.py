@@ -33,7 +33,7 @@ import time
 
 import outcome
 import topology
-from outcome import TestError
+from common import Problem
 from topology import Statements, Topology, say, until
 
 PROVIDERS = ("/usr/lib/galera/libgalera_smm.so",
@@ -132,8 +132,8 @@ class Member:
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         found = re.findall(r"Recovered position:\s*(\S+)", log.read_text())
         if not found:
-            raise TestError(f"node{self.number}: --wsrep-recover found no "
-                            "position:\n" + log.read_text()[-2000:])
+            raise Problem(f"node{self.number}: --wsrep-recover found no "
+                          "position:\n" + log.read_text()[-2000:])
         return found[-1]
 
     def empty_data(self):
@@ -354,13 +354,12 @@ def main():
     topology.require("sysbench", "rsync", "socat", "ss")
     provider = next((path for path in PROVIDERS if os.path.exists(path)), None)
     if not provider:
-        raise TestError("libgalera_smm.so is missing (Debian's package "
-                        "galera-4)")
-    work = topology.work_directory("galera-", arguments.keep)
-    with Topology(arguments.trees, work, arguments.keep) as test:
+        raise Problem("libgalera_smm.so is missing (Debian's package "
+                      "galera-4)")
+    with Topology(arguments.trees) as test:
         Cluster(test, provider, arguments.seconds).run()
     return 1 if test.failures else 0
 
 
 if __name__ == "__main__":
-    outcome.run(main, "galera", [topology.SqlError])
+    outcome.run(main, "galera")

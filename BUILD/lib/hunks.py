@@ -24,7 +24,8 @@ inserts comes first.  No two hunks remove the same line.
 
 What follows is in three forms:
 
-    Hunk   a hunk of a .patch
+    Hunk   a hunk of a .patch: its first line, the topic that this names, and the
+           others
     Edit   lines [start, end) of MariaDB's file are replaced by new ones; its
            topic is as in the hunk, with the releases
     Row    a line of the result or of MariaDB's file: ' ' both have it, '-' it
@@ -47,18 +48,15 @@ import subprocess
 import tempfile
 
 import releases
+from common import Problem
 
 REPLACED = "REPLACED_CODE"
 FEW = 8                         # lines of context that are likely to stay
 MAX_CONTEXT = 12                # lines; more means that a hunk is misplaced
 
-Hunk = collections.namedtuple("Hunk", "topic lines")
+Hunk = collections.namedtuple("Hunk", "head topic lines")
 Edit = collections.namedtuple("Edit", "start end new topic")
 Row = collections.namedtuple("Row", "tag text topic")
-
-
-class HunkError(Exception):
-    """An error, in words for the user at the terminal."""
 
 
 def lines_of(content):
@@ -83,8 +81,8 @@ def read_hunks(difference):
     for number, line in enumerate(lines_of(difference)):
         if left != [0, 0]:
             if line[0] not in " -+":
-                raise HunkError(f"hunk {len(hunks)}: a line begins with "
-                                f"{line[0]!r}, or its header counts wrong")
+                raise Problem(f"hunk {len(hunks)}: a line begins with "
+                              f"{line[0]!r}, or its header counts wrong")
             left[0] -= line[0] in " -"
             left[1] -= line[0] in " +"
             hunks[-1].lines.append(line)
@@ -93,12 +91,12 @@ def read_hunks(difference):
         if match:
             left = [1 if match[group] is None else int(match[group])
                     for group in (2, 4)]
-            hunks.append(Hunk(match[5].strip(), []))
+            hunks.append(Hunk(line, match[5].strip(), []))
         elif number > 1:
-            raise HunkError(f"line {number + 1} of the diff is no hunk: "
-                            f"{line.rstrip()!r}")
+            raise Problem(f"line {number + 1} of the diff is no hunk: "
+                          f"{line.rstrip()!r}")
     if left != [0, 0]:
-        raise HunkError(f"hunk {len(hunks)} is shorter than its header says")
+        raise Problem(f"hunk {len(hunks)} is shorter than its header says")
     return hunks
 
 
@@ -114,8 +112,8 @@ def ranges_of(topic):
         if word in ("only", "except"):
             words = only if word == "only" else excepted
         elif words is None:
-            raise HunkError(f"{topic!r}: expected 'only' or 'except' behind "
-                            "the topic")
+            raise Problem(f"{topic!r}: expected 'only' or 'except' behind "
+                          "the topic")
         else:
             words.append(word)
     return only, excepted
@@ -129,26 +127,20 @@ def is_for_release(topic, release):
         return release is None or (
             (not only or any(releases.has(each, release) for each in only))
             and not any(releases.has(each, release) for each in excepted))
-    except releases.RangeError as error:
-        raise HunkError(f"{topic!r}: {error}") from error
+    except Problem as error:
+        raise Problem(f"{topic!r}: {error}") from error
 
 
-def is_for(hunk, release, names=None):
-    """Whether a hunk is for a release, and of one of some topics, if any are
-    named."""
-    return ((names is None or name_of(hunk.topic) in names)
-            and is_for_release(hunk.topic, release))
+def is_for(topic, release, names=None):
+    """Whether a hunk with this head is for a release, and of one of some topics, if
+    any are named."""
+    return (names is None or name_of(topic) in names) and is_for_release(topic, release)
 
 
 def is_variant(topic):
     """Whether a hunk with this head is for a part of a series alone."""
     return any(not re.fullmatch(r"[\d.]+", each)
                for each in ranges_of(topic)[0])
-
-
-def old_block(hunk):
-    """The lines that a hunk must find in MariaDB's file."""
-    return [line[1:] for line in hunk.lines if line[0] in " -"]
 
 
 def places(block, lines):
@@ -160,31 +152,30 @@ def places(block, lines):
             if lines[at] == block[0] and lines[at:at + size] == block]
 
 
-def found(difference, lines, release=None, names=None):
-    """Yield (number, hunk, line, places) of the hunks for a release: the line
-    that a hunk names, from 1, and where its lines occur in the file, from 0."""
-    named = [int(match[1]) for match in map(HEAD.fullmatch,
-                                            lines_of(difference)) if match]
-    for number, (hunk, line) in enumerate(zip(read_hunks(difference), named),
-                                          1):
-        if is_for(hunk, release, names):
-            yield number, hunk, line, places(old_block(hunk), lines)
+def found(hunks, lines, release=None, names=None):
+    """Yield (number, hunk, places) of the hunks for a release, and of some topics only,
+    if any are named: where the lines that a hunk quotes occur in the file, from 0."""
+    for number, hunk in enumerate(hunks, 1):
+        if is_for(hunk.topic, release, names):
+            yield number, hunk, places([line[1:] for line in hunk.lines
+                                        if line[0] in " -"], lines)
+
+
+def named_line(hunk):
+    """The line of MariaDB's file that a hunk names, from 1."""
+    return int(HEAD.fullmatch(hunk.head)[1])
 
 
 def locate(hunks, lines, release=None, names=None):
-    """The edits of the hunks for a release, and of some topics only, if any are
-    named, in the order in which they apply."""
+    """The edits of the hunks that found() takes, in the order in which they apply."""
     edits = []
     problems = []
-    for number, hunk in enumerate(hunks, 1):
-        if not is_for(hunk, release, names):
+    for number, hunk, where in found(hunks, lines, release, names):
+        if len(where) != 1:
+            problems.append(f"hunk {number} ({hunk.topic or 'no topic'}) is found "
+                            f"{len(where)} times")
             continue
-        found = places(old_block(hunk), lines)
-        if len(found) != 1:
-            problems.append(f"hunk {number} ({hunk.topic or 'no topic'}) is "
-                            f"found {len(found)} times")
-            continue
-        at = found[0]
+        at = where[0]
         start, new = at, []
         for line in [*hunk.lines, " "]:
             if line[0] == "-":
@@ -197,7 +188,7 @@ def locate(hunks, lines, release=None, names=None):
                 at += 1
                 start, new = at, []
     if problems:
-        raise HunkError("; ".join(problems))
+        raise Problem("; ".join(problems))
     return in_order(edits)
 
 
@@ -206,8 +197,8 @@ def in_order(edits):
     edits = sorted(edits, key=lambda edit: (edit.start, edit.end > edit.start))
     for one, other in zip(edits, edits[1:]):
         if other.start < one.end:
-            raise HunkError(f"two hunks change line {other.start + 1} of "
-                            f"MariaDB's file ({one.topic}, {other.topic})")
+            raise Problem(f"two hunks change line {other.start + 1} of "
+                          f"MariaDB's file ({one.topic}, {other.topic})")
     return edits
 
 
@@ -296,8 +287,8 @@ def choose_context(start, end, can_be_alone, files):
             if all(len(places(block(before, after), each)) == 1
                    for each in wanted):
                 return max(start - before, 0), min(end + after, len(lines))
-    raise HunkError(f"the edit at line {start + 1} cannot be told apart by "
-                    f"{MAX_CONTEXT} lines around")
+    raise Problem(f"the edit at line {start + 1} cannot be told apart by "
+                  f"{MAX_CONTEXT} lines around")
 
 
 def write_hunks(path, edits, lines, others=()):
@@ -345,38 +336,26 @@ def write_hunks(path, edits, lines, others=()):
     return "".join(out)
 
 
-def select(difference, wanted):
+def text_of(hunks):
+    return "".join(line for hunk in hunks for line in (hunk.head, *hunk.lines))
+
+
+def select(difference, wanted=lambda topic: True):
     """The text of the hunks whose heads 'wanted' takes: a function of what is
     behind the second @@."""
-    result = []
-    keep = False
-    for line in lines_of(difference):
-        head = HEAD.fullmatch(line)
-        if head:
-            keep = wanted(head[5].strip())
-        if keep:
-            result.append(line)
-    return "".join(result)
-
-
-def body(difference):
-    """The text of all hunks."""
-    return select(difference, lambda topic: True)
+    return text_of(hunk for hunk in read_hunks(difference) if wanted(hunk.topic))
 
 
 def except_hunks(difference, numbers, excepted):
     """Say in the heads of some hunks, which count from 1, that they are not for
     a range of releases."""
-    result, number = [], 0
-    for line in lines_of(difference):
-        if HEAD.fullmatch(line):
-            number += 1
-            if number in numbers:
-                ranges = ranges_of(HEAD.fullmatch(line)[5].strip())[1]
-                line = (line.rstrip("\n") + (" " if ranges else " except ")
-                        + excepted + "\n")
-        result.append(line)
-    return "".join(result)
+    hunks = read_hunks(difference)
+    for number in numbers:
+        hunk = hunks[number - 1]
+        word = " " if ranges_of(hunk.topic)[1] else " except "
+        hunks[number - 1] = hunk._replace(
+            head=hunk.head.rstrip("\n") + word + excepted + "\n")
+    return difference[:difference.index("@@")] + text_of(hunks)
 
 
 def compare(old, new):
@@ -390,7 +369,7 @@ def compare(old, new):
         done = subprocess.run(["diff", "-U0", one.name, other.name],
                               stdout=subprocess.PIPE, check=False)
     if done.returncode > 1:
-        raise HunkError("diff failed")
+        raise Problem("diff failed")
     for match in re.finditer(r"(?m)^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@",
                              done.stdout.decode("latin-1")):
         start, size, first, count = (1 if value is None else int(value)
@@ -401,10 +380,6 @@ def compare(old, new):
 
 
 # --------------------------------------------------------------- refreshing
-
-class NoTopic(HunkError):
-    """Nobody has said to which topic an edit belongs."""
-
 
 def rebase(edits, original, content, asked=None):
     """The edits that make 'content' of the original: those that there were,
@@ -418,7 +393,7 @@ def rebase(edits, original, content, asked=None):
     rows = rows_of(edits, original)
     for lines in (original, content):
         if lines and not lines[-1].endswith("\n"):
-            raise HunkError("no newline at the end of the file")
+            raise Problem("no newline at the end of the file")
     shown = [index for index, row in enumerate(rows) if row.tag != "-"]
     shown.append(len(rows))
     result = []
@@ -454,11 +429,13 @@ def rebase(edits, original, content, asked=None):
         result += [Row("+", line, topic) for line in content[first:last]]
         done = stop
     if missing:
-        raise NoTopic("to which topic do these edits belong: line "
-                      + ", ".join(map(str, missing)))
+        raise Problem("to which topic do these edits belong: line "
+                      + ", ".join(map(str, missing))
+                      + "?  BUILD/refresh --topic NAME says it; a new topic needs a file "
+                        "in BUILD/topics")
     edits = edits_of(result + rows[done:])
     if apply_edits(edits, original) != content:
-        raise HunkError("the hunks would not give the edited file")
+        raise Problem("the hunks would not give the edited file")
     return edits, new_places
 
 
@@ -488,10 +465,10 @@ def replaced_rows(rows):
         word = conditional(row.text)
         depth += (word == "if") - (word == "endif")
         if word == "else" and depth == 1:
-            raise HunkError(f"#else of a #ifdef {REPLACED}")
+            raise Problem(f"#else of a #ifdef {REPLACED}")
         yield row, True
     if depth:
-        raise HunkError(f"no #endif behind #ifdef {REPLACED}")
+        raise Problem(f"no #endif behind #ifdef {REPLACED}")
 
 
 def without_replaced(lines):

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Find what each topic uses of the others.
 
@@ -11,7 +10,6 @@ This finds no need of a field or function whose name MariaDB's source has
 elsewhere, nor one of behaviour: BUILD/test parts compiles and tests.
 """
 
-import argparse
 import collections
 import pathlib
 import re
@@ -58,7 +56,7 @@ def added(top, base, all_topics):
             continue
         mine = collections.defaultdict(list)
         for hunk in hunks.read_hunks(overlay.split_patch(text)[1]):
-            if hunks.is_for(hunk, base):
+            if hunks.is_for(hunk.topic, base):
                 mine[hunks.name_of(hunk.topic)] += [
                     line[1:] for line in hunk.lines if line[0] == "+"]
         for topic, lines in mine.items():
@@ -102,21 +100,3 @@ def undeclared(top, base, source, all_topics):
             if other not in have:
                 yield (f"{topic} needs {other}: "
                        + "; ".join(sorted(reasons)[:4]))
-
-
-def main():
-    parser = argparse.ArgumentParser(
-        description="Print what each topic uses of the others.")
-    parser.add_argument("--top", type=pathlib.Path, required=True)
-    parser.add_argument("--trees", type=pathlib.Path, required=True)
-    arguments = parser.parse_args()
-    all_topics = topics.read_topics(arguments.top)
-    found = find(arguments.top, arguments.trees.name,
-                 arguments.trees / "stock" / "source", all_topics)
-    for topic in all_topics:
-        for other, reasons in found[topic.name].items():
-            print(f"{topic.name} needs {other}: {'; '.join(sorted(reasons))}")
-
-
-if __name__ == "__main__":
-    main()

@@ -5,9 +5,7 @@ counts, and exit status 1 if anything failed."""
 
 import sys
 
-
-class TestError(Exception):
-    """Why a test cannot go on, in words for the person at the terminal."""
+from common import Problem
 
 
 class Outcome:
@@ -24,12 +22,12 @@ class Outcome:
             print(f"PASS {name}", flush=True)
 
 
-def run(main, name, errors=()):
-    """Call main() and end with what it returns; a TestError, or another of
-    errors, is a failure of the test called name."""
+def run(main, name):
+    """Call main() and end with what it returns; a Problem is a failure of the test
+    called name."""
     try:
         sys.exit(main())
-    except (TestError, *errors) as error:
+    except Problem as error:
         print(f"FAIL {name}: {error}", flush=True)
         sys.exit(1)
     except KeyboardInterrupt:

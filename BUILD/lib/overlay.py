@@ -30,10 +30,11 @@ there.
   refresh  writes edits made in the patched tree back into the repository, as
            hunks that fit the other releases, too, where such hunks exist, and
            warns of what then breaks a rule on another one.  Hunks keep
-           their topics; a new one needs --topic.  Hunks for other releases
-           stay as they are.
+           their topics; a new one needs the environment's REFRESH_TOPIC.
+           Hunks for other releases stay as they are.
   except   says in each hunk that this source does not have a place for that it
-           is not for these releases; refresh then writes what is in its place.
+           is not for the releases in the environment's EXCEPT_RELEASES; refresh
+           then writes what is in its place.
   survey   says of each patch whether it applies to a source that was not tested:
            unchanged, moved, or not at all.  It does not guess: a hunk whose
            lines occur twice, or in another order, does not apply, nor does a
@@ -68,9 +69,11 @@ import subprocess
 import sys
 import tempfile
 
+import common
 import hunks
 import releases
 import topics
+from common import Problem
 from releases import release_of, series_of
 
 FOLDERS = ("include", "libmysqld", "mysys", "sql", "storage", "mysql-test",
@@ -98,10 +101,6 @@ FEATURE_DEFINED = re.compile(
 
 
 UNCHANGED, MOVED, DOES_NOT_APPLY = "unchanged", "moved", "DOES NOT APPLY"
-
-
-class OverlayError(Exception):
-    """An error, in words for the user at the terminal."""
 
 
 def digest(content):
@@ -203,8 +202,21 @@ def split_patch(text):
     """Split a .patch into its header and its diff."""
     at = re.search(r"(?m)^--- ", text)
     if not at:
-        raise OverlayError("no '--- ' line: not a unified diff")
+        raise Problem("no '--- ' line: not a unified diff")
     return text[:at.start()], text[at.start():]
+
+
+class Patch:
+    """A .patch of the repository: the edits of one file of MariaDB's."""
+
+    def __init__(self, name, file):
+        self.name = name
+        self.file = file
+        self.path = name.removesuffix(".patch")
+        try:
+            self.header, self.difference = split_patch(read(file).decode("latin-1"))
+        except Problem as error:
+            raise Problem(f"{name}: {error}") from error
 
 
 def disabled_code(difference, original, release, names=None):
@@ -248,16 +260,6 @@ def disabled_field(sums):
                     for key, value in sorted(sums.items()) if value)
 
 
-def apply_patch(name, difference, original, version, names=None):
-    """The patched content."""
-    try:
-        return hunks.apply_hunks(difference, original, names,
-                                 release_of(version) or None)
-    except hunks.HunkError as error:
-        raise OverlayError(
-            f"{name} does not apply to MariaDB {version}: {error}") from error
-
-
 def carried(top, series):
     """The other releases of a series for which the patch set has variants."""
     text = read(top / f"cmake/base-{series}.cmake") or b""
@@ -282,7 +284,7 @@ class Overlay:
         self.release = release_of(self.version)
         self.series = series_of(self.version)
         if not self.stock.is_dir():
-            raise OverlayError(f"{self.stock}: no source there; fetch it first")
+            raise Problem(f"{self.stock}: no source there; fetch it first")
         self.topics = topics.read_topics(top)
         self.others = []
         self.debian = has_debian_patches(self.version)
@@ -320,30 +322,45 @@ class Overlay:
         return of_topics(sources(self.top, self.release, self.debian),
                          self.topics, self.names)
 
+    def new_and_edited(self):
+        """What sources() has, in order: {name: new file}, and the patches."""
+        new, patches = {}, []
+        for name, file in sorted(self.sources().items()):
+            if name.endswith(".patch"):
+                patches.append(Patch(name, file))
+            else:
+                new[name] = file
+        return new, patches
+
+    def original(self, patch):
+        """MariaDB's file that a patch is for."""
+        content = read(self.stock / patch.path)
+        if content is None:
+            raise Problem(f"{patch.name}: MariaDB {self.version} has no file {patch.path}")
+        return content
+
     def wanted(self):
         """{path: content} of every file that differs from MariaDB's."""
-        result = {}
+        new, patches = self.new_and_edited()
+        result = {name: read(file) for name, file in new.items()}
         failures = []
-        for name, source in sorted(self.sources().items()):
-            content = read(source)
-            if not name.endswith(".patch"):
-                result[name] = content
-                continue
-            path = name[:-len(".patch")]
-            original = read(self.stock / path)
-            if original is None:
-                failures.append(f"{name}: MariaDB {self.version} has no file "
-                                f"{path}")
-                continue
+        for patch in patches:
             try:
-                _, difference = split_patch(content.decode("latin-1"))
-                result[path] = apply_patch(name, difference, original,
-                                           self.version, self.names)
-            except OverlayError as error:
+                result[patch.path] = self.patched_content(patch)
+            except Problem as error:
                 failures.append(str(error))
         if failures:
-            raise OverlayError("\n".join(failures))
+            raise Problem("\n".join(failures))
         return result
+
+    def patched_content(self, patch):
+        original = self.original(patch)
+        try:
+            return hunks.apply_hunks(patch.difference, original, self.names,
+                                     self.release or None)
+        except Problem as error:
+            raise Problem(f"{patch.name} does not apply to MariaDB {self.version}: "
+                          f"{error}") from error
 
     def stamped(self, wanted):
         """Add STAMPED to what wanted() returns.
@@ -409,7 +426,7 @@ class Overlay:
                 edited.append(path)
             changes[path] = target
         if edited and not discard:
-            raise OverlayError(
+            raise Problem(
                 "edited in the patched tree, and would be overwritten:\n  "
                 + "\n  ".join(edited)
                 + ("\nBUILD/refresh takes the edits over; "
@@ -429,23 +446,20 @@ class Overlay:
 
     def refresh(self, topic=None):
         """Take edits over; 'topic' is the name of the topic of what is new."""
-        if topic and hunks.name_of(topic) not in [each.name for each
-                                                  in self.topics]:
-            raise OverlayError(
-                f"there is no topic {topic}; BUILD/topics has "
-                + ", ".join(each.name for each in self.topics))
+        known = [each.name for each in self.topics]
+        if topic and hunks.name_of(topic) not in known:
+            raise Problem(f"there is no topic {topic}; BUILD/topics has "
+                          + ", ".join(known))
         if not self.patched.is_dir():
-            raise OverlayError("there is no patched tree yet: build first")
+            raise Problem("there is no patched tree yet: build first")
         if self.selection:
-            raise OverlayError("this tree has some of the topics only; edit the "
-                               "one that has all")
-        if topic:
-            self.name_hunks(topic)
+            raise Problem("this tree has some of the topics only; edit the "
+                          "one that has all")
         wanted = self.wanted()
         version, before = self.manifest()
         if version != self.version:
-            raise OverlayError(f"the patched tree is of MariaDB {version}, the "
-                               f"stock source of {self.version}: build first")
+            raise Problem(f"the patched tree is of MariaDB {version}, the "
+                          f"stock source of {self.version}: build first")
         current = {}
         for path in set(files_below(self.patched)) | set(wanted):
             mine = self.patched / path
@@ -467,29 +481,20 @@ class Overlay:
                 conflicts.append(path)
             todo.append((path, content, original))
         if conflicts:
-            raise OverlayError("edited both in the repository and in the "
-                               "patched tree:\n  " + "\n  ".join(conflicts))
+            raise Problem("edited both in the repository and in the "
+                          "patched tree:\n  " + "\n  ".join(conflicts))
         reworded = {path for path in self.to_be_reworded()
                     if current[path] == wanted[path]}
         todo += [(path, current[path], read(self.stock / path))
                  for path in sorted(reworded)]
         failures = []
-        nameless = False
         for path, content, original in todo:
             try:
-                self.take_over(path, content, original, topic,
-                               path in reworded)
-            except hunks.HunkError as error:
+                self.take_over(path, content, original, topic, path in reworded)
+            except Problem as error:
                 failures.append(f"{path}: {error}")
-                if isinstance(error, hunks.NoTopic):
-                    nameless = True
         if failures:
-            if nameless:
-                failures.append(
-                    "BUILD/refresh --topic NAME names it, one of: "
-                    + ", ".join(each.name for each in self.topics)
-                    + ".  A new topic needs a file in BUILD/topics")
-            raise OverlayError("\n".join(failures))
+            raise Problem("\n".join(failures))
         # The tree's present file: the repository may be ahead of it
         wanted = self.wanted()
         entries = {}
@@ -511,63 +516,40 @@ class Overlay:
         """Say in the head of each hunk that does not apply to this source that
         it is not for these releases."""
         if not releases.has(excepted, self.release):
-            raise OverlayError(f"this is MariaDB {self.release}, which is not "
-                               f"in {excepted}")
+            raise Problem(f"this is MariaDB {self.release}, which is not "
+                          f"in {excepted}")
         count = 0
-        for name, source in sorted(self.sources().items()):
-            original = (read(self.stock / name[:-len(".patch")])
-                        if name.endswith(".patch") else None)
+        for patch in self.new_and_edited()[1]:
+            original = read(self.stock / patch.path)
             if original is None:
                 continue
-            header, difference = split_patch(read(source).decode("latin-1"))
-            missing = {number: hunk for number, hunk, _, places in hunks.found(
-                difference, hunks.lines_of(original), self.release, self.names)
-                if len(places) != 1}
+            missing = {number: hunk for number, hunk, places in hunks.found(
+                hunks.read_hunks(patch.difference), hunks.lines_of(original),
+                self.release, self.names) if len(places) != 1}
             for number, hunk in missing.items():
-                print(f"   {name}: hunk {number} ({hunk.topic})\n"
+                print(f"   {patch.name}: hunk {number} ({hunk.topic})\n"
                       + "".join(f"      {line}" for line in hunk.lines))
             if missing:
-                write(source, (header + hunks.except_hunks(
-                    difference, missing, excepted)).encode("latin-1"), False)
+                write(patch.file, (patch.header + hunks.except_hunks(
+                    patch.difference, missing, excepted)).encode("latin-1"), False)
             count += len(missing)
         print(f"-- except: {count} hunks are not for {excepted} now")
-
-    def name_hunks(self, topic):
-        """Give the name of a topic to the hunks that have none: somebody has
-        written a .patch by hand."""
-        for name, source in sorted(self.sources().items()):
-            if not name.endswith(".patch"):
-                continue
-            text = read(source).decode("latin-1")
-            named = re.sub(r"(?m)^(@@ -[\d,]+ \+[\d,]+ @@) *$",
-                           rf"\1 {topic}", text)
-            if named != text:
-                write(source, named.encode("latin-1"), False)
-                print(f"   named hunks of {name}")
 
     def to_be_reworded(self):
         """MariaDB's files whose patch does not apply to another release that
         shares it: it was written when the source of that was not there.  If it
         applies, its hunks stay as they are, however somebody has cut them."""
-        for name, source in sorted(self.sources().items()):
-            path = name[:-len(".patch")]
-            if not name.endswith(".patch"):
-                continue
-            found = hunks.read_hunks(
-                split_patch(read(source).decode("latin-1"))[1])
-            try:
-                hunks.locate(found, hunks.lines_of(read(self.stock / path)),
-                             self.release, self.names)
-            except hunks.HunkError:
-                continue                # check_sources() says so
-            for other in self.sharing(name, path):
-                try:
-                    hunks.locate(found,
-                                 hunks.lines_of(read(other.stock / path)),
-                                 other.release, other.names)
-                except hunks.HunkError:
-                    yield path
-                    break
+        for patch in self.new_and_edited()[1]:
+            if self.applies(patch) and not all(
+                    other.applies(patch) for other in self.sharing(patch.name, patch.path)):
+                yield patch.path
+
+    def applies(self, patch):
+        try:
+            self.patched_content(patch)
+            return True
+        except Problem:
+            return False                # check_sources() says so
 
     def sharing(self, name, path):
         """The other releases that have the same patch, and the file."""
@@ -577,7 +559,7 @@ class Overlay:
 
     def takes(self, head):
         """Whether a hunk with this head is laid over this source."""
-        return hunks.is_for(hunks.Hunk(head, []), self.release, self.names)
+        return hunks.is_for(head, self.release, self.names)
 
     def disabled_key(self, sums):
         """Under which key a patch's header has the checksum for this source: a
@@ -605,7 +587,7 @@ class Overlay:
             return
         target = self.source_of(path + ".patch")
         if content is None:
-            raise OverlayError(f"{path}: a file of MariaDB's cannot be removed")
+            raise Problem(f"{path}: a file of MariaDB's cannot be removed")
         existing = read(target)
         if content == original and not (existing and hunks.select(
                 split_patch(existing.decode("latin-1"))[1],
@@ -645,8 +627,7 @@ class Overlay:
                               self.takes(head) and hunks.is_variant(head))))
         else:
             difference = hunks.write_hunks(path, shared, lines, files) + kept
-        difference += hunks.body(hunks.write_hunks(path, variants, lines,
-                                                   files))
+        difference += hunks.select(hunks.write_hunks(path, variants, lines, files))
         today = datetime.date.today().isoformat()
         header = re.sub(r"(?m)^Last-Update: .*$", f"Last-Update: {today}",
                         header)
@@ -657,7 +638,7 @@ class Overlay:
                 sums[each.disabled_key(sums)] = disabled_code(
                     difference, read(each.stock / path), each.release,
                     each.names)
-            except hunks.HunkError:
+            except Problem:
                 if each is self:
                     raise       # of the others, check_sources() says so
         known = {file.stem.partition("-")[2]
@@ -679,11 +660,11 @@ class Overlay:
         file that does not fit: 'sentence' says why it does not apply, or is
         None; by so many lines it has moved."""
         known = (self.top / REPLACED_SUMS).read_text().split()
-        for name, source in sorted(self.sources().items()):
-            if name.endswith(".patch"):
-                for found in self.survey_hunks(name, read(source)):
-                    yield name, *found
-                continue
+        new, patches = self.new_and_edited()
+        for patch in patches:
+            for found in self.survey_hunks(patch):
+                yield patch.name, *found
+        for name in new:
             original = read(self.stock / name)
             sentence = None
             if name in REPLACED and digest(original) not in known:
@@ -696,23 +677,21 @@ class Overlay:
                 yield name, next((each.name for each in self.topics
                                   if each.has(name)), "no topic"), sentence, 0
 
-    def survey_hunks(self, name, content):
+    def survey_hunks(self, patch):
         """Yield what survey_all() says of the hunks of one patch."""
-        path = name[:-len(".patch")]
-        original = read(self.stock / path)
-        header, difference = split_patch(content.decode("latin-1"))
+        original = read(self.stock / patch.path)
         lines = hunks.lines_of(original or b"")
         last = {}
         replacing = {}          # topics that replace code, as keys
-        for number, hunk, named, places in hunks.found(
-                difference, lines, self.release, self.names):
+        for number, hunk, places in hunks.found(
+                hunks.read_hunks(patch.difference), lines, self.release, self.names):
             topic = hunks.name_of(hunk.topic)
             what = f"hunk {number} ({hunk.topic or 'no topic'})"
             if any(line[0] == "+" and hunks.is_replaced(line[1:])
                    for line in hunk.lines):
                 replacing[topic] = None
             if original is None:
-                yield topic, f"MariaDB {self.version} has no file {path}", 0
+                yield topic, f"MariaDB {self.version} has no file {patch.path}", 0
                 continue
             if len(places) != 1:
                 yield topic, f"{what} is found {len(places)} times", 0
@@ -722,19 +701,19 @@ class Overlay:
             before = places[0] < last.get(kind, 0)
             last[kind] = places[0]
             yield (topic, f"{what} is found, but before the one that it was "
-                   "behind" if before else None, places[0] + 1 - named)
+                   "behind" if before else None, places[0] + 1 - hunks.named_line(hunk))
         if not replacing or original is None:
             return
-        sums = disabled_sums(header)
+        sums = disabled_sums(patch.header)
         sentence = None
         try:
-            if (disabled_code(difference, original, self.release, self.present)
+            if (disabled_code(patch.difference, original, self.release, self.present)
                     != sums.get(disabled_key(sums, self.release))):
                 sentence = ("it is found, but MariaDB has changed code that the "
                             "patch set replaces: make the change where that "
                             "code is now (docs/DEVELOPING.md, A new MariaDB "
                             "release)")
-        except hunks.HunkError:
+        except Problem:
             sentence = ("MariaDB's code that the patch set replaces here cannot "
                         "be compared, because not all of its ends are found")
         for topic in replacing if sentence else ():
@@ -840,12 +819,11 @@ class Overlay:
     def check_sources(self):
         """Yield a sentence for each rule broken on this source."""
         stock_digests = {}
-        names = self.sources()
-        for name, source in sorted(names.items()):
-            content = read(source)
-            if name.endswith(".patch"):
-                yield from self.check_patch(name, content.decode("latin-1"))
-                continue
+        names, patches = self.new_and_edited()
+        for patch in patches:
+            yield from self.check_patch(patch)
+        for name, file in names.items():
+            content = read(file)
             if name not in REPLACED and read(self.stock / name) is not None:
                 yield f"{name}: MariaDB has a file of that name"
             if name.endswith(".test"):
@@ -863,7 +841,7 @@ class Overlay:
                     if path.is_file()}
             if content and digest(content) in stock_digests[base]:
                 yield f"{name}: is a copy of a file of MariaDB's"
-        yield from self.check_features(names)
+        yield from self.check_features(self.sources())
 
     def check_features(self, names):
         """Yield a sentence for each HAVE_... that a new file tests, and that
@@ -890,33 +868,25 @@ class Overlay:
                 yield (f"{name}: tests {feature.decode()}, which this series "
                        "does not define")
 
-    def check_patch(self, name, text):
-        path = name[:-len(".patch")]
-        try:
-            header, difference = split_patch(text)
-        except OverlayError as error:
-            yield f"{name}: {error}"
-            return
+    def check_patch(self, patch):
+        name, path = patch.name, patch.path
+        header, difference = patch.header, patch.difference
         for field in ("Description", "Forwarded", "Last-Update"):
             if not re.search(rf"(?m)^{field}: (?!TODO)\S", header):
                 yield f"{name}: no '{field}:' in its header (DEP-3)"
         touched = re.findall(r"(?m)^(?:---|\+\+\+) [ab]/(\S+)", difference)
         if touched != [path, path]:
             yield f"{name}: touches {sorted(set(touched))}, not just {path}"
-        original = read(self.stock / path)
-        if original is None:
-            yield f"{name}: MariaDB {self.version} has no file {path}"
-            return
+        known = [each.name for each in self.topics]
         try:
             for number, hunk in enumerate(hunks.read_hunks(difference), 1):
-                if hunks.name_of(hunk.topic) not in [each.name for each
-                                                     in self.topics]:
+                if hunks.name_of(hunk.topic) not in known:
                     yield (f"{name}: hunk {number} names no topic of "
                            f"BUILD/topics: {hunk.topic!r}")
-            apply_patch(name, difference, original, self.version, self.names)
-            disabled = disabled_code(difference, original, self.release,
+            self.patched_content(patch)
+            disabled = disabled_code(difference, self.original(patch), self.release,
                                      self.names)
-        except (OverlayError, hunks.HunkError) as error:
+        except Problem as error:
             yield str(error)
             return
         sums = disabled_sums(header)
@@ -944,8 +914,8 @@ def print_survey(overlay):
         print(line)
     sys.stdout.flush()
     if count[DOES_NOT_APPLY]:
-        raise OverlayError("the patch set does not fit this source; nothing was "
-                           "patched")
+        raise Problem("the patch set does not fit this source; nothing was "
+                      "patched")
 
 
 def table_of_parts(parts):
@@ -1010,10 +980,6 @@ def main():
                     "back, or check the patch set's rules.")
     parser.add_argument("action", choices=("apply", "refresh", "except",
                                            "check", "survey", "misfits"))
-    parser.add_argument("--releases", metavar="RANGE",
-                        default=os.environ.get("EXCEPT_RELEASES"),
-                        help="with except: the releases, like '10.11<16'; by "
-                             "default the environment's EXCEPT_RELEASES")
     parser.add_argument("--top", type=pathlib.Path, required=True,
                         help="the repository")
     parser.add_argument("--stock", type=pathlib.Path, required=True,
@@ -1022,10 +988,6 @@ def main():
                         help="directory of the patched source/")
     parser.add_argument("--out", type=pathlib.Path,
                         help="directory with SERIES/stock of other series")
-    parser.add_argument("--topic", metavar="NAME",
-                        default=os.environ.get("REFRESH_TOPIC"),
-                        help="with refresh: the topic of what is new; by "
-                             "default the environment's REFRESH_TOPIC")
     parser.add_argument("--discard", action="store_true",
                         help="with apply: overwrite edits in the patched tree")
     arguments = parser.parse_args()
@@ -1034,9 +996,9 @@ def main():
     if arguments.action == "apply":
         overlay.apply(arguments.discard)
     elif arguments.action == "refresh":
-        overlay.refresh(arguments.topic)
+        overlay.refresh(os.environ.get("REFRESH_TOPIC"))
     elif arguments.action == "except":
-        overlay.make_exceptions(arguments.releases or "")
+        overlay.make_exceptions(os.environ.get("EXCEPT_RELEASES", ""))
     elif arguments.action == "survey":
         print_survey(overlay)
     elif arguments.action == "misfits":
@@ -1044,19 +1006,11 @@ def main():
     else:
         problems = list(overlay.check())
         if problems:
-            raise OverlayError("\n".join(problems))
+            raise Problem("\n".join(problems))
         versions = [each.version for each in (overlay, *overlay.others)]
         print("-- check: the patch set keeps its rules on MariaDB "
               + " and ".join(versions))
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except (OverlayError, hunks.HunkError, topics.TopicError,
-            releases.RangeError) as error:
-        for line in str(error).splitlines():
-            print(f"-- overlay: error: {line}", file=sys.stderr)
-        sys.exit(1)
-    except KeyboardInterrupt:
-        sys.exit(1)
+    common.end("overlay", main)

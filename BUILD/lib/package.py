@@ -17,6 +17,7 @@ Exit status: 0 done, 1 failed, 2 wrong usage.
 """
 
 import argparse
+import functools
 import email.utils
 import os
 import pathlib
@@ -24,41 +25,20 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 
+import common
 import fetch_source
 import overlay
 import tarball
 import topics
+from common import Problem
+
+say = functools.partial(print, "-- package:", flush=True)
 
 PATCH_SET = "Table-cache patch set for MariaDB"
 NAME = "mariadb-server-core-table-cache"
 REPLACED = "mariadb-server-core"
 PLUGINS = ("table_cache_info", "table_cache_dump")
-
-
-class PackageError(Exception):
-    """An error, in words for the user at the terminal."""
-
-
-def say(text):
-    print(f"-- package: {text}", flush=True)
-
-
-def run(command, where=None, log=None, **environment):
-    """Run a command; its output goes to a file, or comes back."""
-    done = subprocess.run(command, cwd=where, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True, errors="replace", check=False,
-                          env=dict(os.environ, **environment))
-    if log:
-        log.write_text(done.stdout)
-    if done.returncode:
-        raise PackageError(f"{' '.join(map(str, command))} failed:\n"
-                           + done.stdout[-3000:]
-                           + (f"\nThe whole output is in {log}" if log
-                              else ""))
-    return done.stdout
 
 
 # Epoch, upstream version and revision.  Debian repacks some releases: 11.8.9+ds
@@ -93,7 +73,7 @@ class Package:
         self.values = base_values(self.top, self.base)
         release = fetch_source.machine_release()
         if release and release != self.values["SUITE"]:
-            raise PackageError(
+            raise Problem(
                 f"the package is for {self.values['SUITE']} and has to be built "
                 f"there; this is {release}. BUILD/test deploy --base {self.base} "
                 f"builds it in a root of {self.values['SUITE']}, below "
@@ -106,7 +86,7 @@ class Package:
             ).strip()
         match = VERSION.fullmatch(self.debian_version)
         if not match:
-            raise PackageError(
+            raise Problem(
                 f"the source is MariaDB {self.debian_version}, not a version "
                 "of Debian's package: there is nothing that the package "
                 "could take the place of. Build without --source, or name "
@@ -135,20 +115,18 @@ class Package:
              "-P", str(self.top / "cmake" / "build_tree.cmake")],
             check=False).returncode
         if status:
-            raise PackageError("the server does not build; see above")
+            raise Problem("the server does not build; see above")
         # The packaged plugins are loaded only by a server that does not have
         # them built in
         for engine in ("archive", "blackhole", "federatedx"):
             if not (self.build / "storage" / engine
                     / f"ha_{engine}.so").exists():
-                raise PackageError(f"{engine} is built into the server, "
-                                   "unlike Debian's")
+                raise Problem(f"{engine} is built into the server, "
+                              "unlike Debian's")
 
     def git(self, *words):
-        done = subprocess.run(["git", "-C", str(self.top), *words], text=True,
-                              stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL, check=False)
-        return done.stdout.strip()
+        status, output = common.answer(["git", "-C", self.top, *words])
+        return "" if status else output.strip()
 
     def maintainer(self):
         name = os.environ.get("DEBFULLNAME") or self.git("log", "-1",
@@ -211,12 +189,18 @@ class Package:
         options = os.environ.get("DEB_BUILD_OPTIONS", "")
         if not self.debug_symbols:
             options += " noautodbgsym"
-        run(["dpkg-buildpackage", "--build=binary", "--no-sign",
-             "--no-check-builddeps"], tree, self.trees / "package.log",
-            DEB_BUILD_OPTIONS=options.strip(), BUILD_TREE=str(self.build))
+        status, output = common.answer(
+            ["dpkg-buildpackage", "--build=binary", "--no-sign", "--no-check-builddeps"],
+            cwd=tree, env={**os.environ, "DEB_BUILD_OPTIONS": options.strip(),
+                           "BUILD_TREE": str(self.build)})
+        log = self.trees / "package.log"
+        log.write_text(output)
+        if status:
+            raise Problem(f"dpkg-buildpackage failed:\n{output[-3000:]}\n"
+                          f"The whole output is in {log}")
         made = sorted(work.glob("*.deb"))
         if not made:
-            raise PackageError("debhelper made no package")
+            raise Problem("debhelper made no package")
         self.output.mkdir(parents=True, exist_ok=True)
         packages = []
         for path in made:
@@ -234,15 +218,13 @@ class Package:
     def lint(packages):
         """Show what lintian says; an error or a warning is a failure."""
         say("lintian")
-        done = subprocess.run(
-            ["lintian", "--tag-display-limit=0", "--fail-on=error,warning",
-             *map(str, packages)], text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
-            env=dict(os.environ, LC_ALL="C.UTF-8"))
-        print(done.stdout, end="", flush=True)
-        if done.returncode:
-            raise PackageError("lintian has found something that is neither "
-                               "corrected nor explained; see above")
+        status, output = common.answer(
+            ["lintian", "--tag-display-limit=0", "--fail-on=error,warning", *packages],
+            env={**os.environ, "LC_ALL": "C.UTF-8"})
+        print(output, end="", flush=True)
+        if status:
+            raise Problem("lintian has found something that is neither "
+                          "corrected nor explained; see above")
 
     def tarball(self):
         """The same build for other systems, to be unpacked anywhere."""
@@ -301,12 +283,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except (PackageError, tarball.TarballError) as error:
-        for line in str(error).splitlines():
-            print(f"-- package: error: {line}", file=sys.stderr)
-        sys.exit(1)
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        sys.exit(1)
+    common.end("package", main)

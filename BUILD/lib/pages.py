@@ -18,9 +18,11 @@ import argparse
 import pathlib
 import re
 
+import common
 import everything
 import overlay
 import topics
+from common import Problem
 
 BASE = "10.11"                  # the series whose files are counted
 BLOCK = re.compile(r"(?ms)^(<!-- pages\.py: ([a-z]+)(?: ([a-z-]+))? -->\n).*?"
@@ -52,7 +54,7 @@ def edits_of(path):
             yield head, line
 
 
-def size(top, _, all_topics, names):
+def size(top, all_topics, names):
     """Lines of server source that some topics bring, and how many files of
     MariaDB's they edit."""
     lines = edited = 0
@@ -105,7 +107,7 @@ class Pages:
         return set(topics.closure(self.topics, own)) - own
 
     def size(self, names):
-        return size(self.top, BASE, self.topics, names)
+        return size(self.top, self.topics, names)
 
     def block_parts(self, folder):
         """The table of all parts, with links to the pages in a directory; lines: its
@@ -186,7 +188,7 @@ class Pages:
         if kind == "tested":
             return self.block_tested()
         if part not in self.parts:
-            raise topics.TopicError(f"pages.py: no part {part}")
+            raise Problem(f"pages.py: no part {part}")
         return {"topics": self.block_topics, "files": self.block_files}[kind](part)
 
     def text(self, path):
@@ -213,7 +215,7 @@ def main():
     parser = argparse.ArgumentParser(
         description="Write what documents say of parts, topics, files and tests.")
     parser.add_argument("--top", type=pathlib.Path,
-                        default=pathlib.Path(__file__).resolve().parents[2])
+                        default=common.TOP)
     write(parser.parse_args().top.resolve())
 
 

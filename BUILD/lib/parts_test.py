@@ -11,19 +11,19 @@ Exit status: 0 all passed, 1 something failed, 2 wrong usage.
 """
 
 import argparse
+import functools
 import pathlib
 import re
 import resource
 import shutil
 import sys
 
+import common
 import pages
 import run_tests
 import topics
 
-
-def say(text):
-    print(f"-- parts: {text}", flush=True)
+say = functools.partial(print, "-- parts:", flush=True)
 
 
 def cpu_minutes():
@@ -33,14 +33,12 @@ def cpu_minutes():
 
 def main():
     parser = argparse.ArgumentParser(
-        description="Build and test each part by itself (called by BUILD/test "
-                    "parts).")
+        description="Build and test each part by itself (called by BUILD/test parts).")
     parser.add_argument("--trees", type=pathlib.Path, required=True)
     parser.add_argument("--type", default="release")
     arguments = parser.parse_args()
     run_tests.catch_signals()
-    top = pathlib.Path(__file__).resolve().parents[2]
-    trees = arguments.trees.resolve()
+    top, trees = common.TOP, arguments.trees.resolve()
     all_topics = topics.read_topics(top)
     table = []
     failed = False
@@ -63,7 +61,7 @@ def main():
         print(f"FAIL {what}: exit status {status}" if status
               else f"PASS {what}", flush=True)
         failed |= bool(status)
-        lines, edited = pages.size(top, trees.name, all_topics, set(names))
+        lines, edited = pages.size(top, all_topics, set(names))
         table.append(f"| {part} | {len(names)} | {lines:,} | {edited} | {passed} "
                      f"| {cpu_minutes() - begin:.0f} |")
         build = trees.parent / "part" / part / trees.name / "patched"

@@ -18,14 +18,12 @@ import argparse
 import pathlib
 import re
 import subprocess
-import sys
+
+import common
+from common import Problem
 
 RELEASE = r"\d{4}\.(?:0[1-9]|1[0-2])(?:\.[1-9]\d*)?"
 VERSION = RELEASE + r"(?:[~+][1-9]\d*)?"
-
-
-class ReleaseError(Exception):
-    """An error, in words for the user at the terminal."""
 
 
 def release(top):
@@ -33,8 +31,8 @@ def release(top):
     lines = [line for line in (top / "VERSION").read_text().splitlines()
              if line and not line.startswith("#")]
     if len(lines) != 1 or not re.fullmatch(RELEASE, lines[0]):
-        raise ReleaseError("VERSION does not name a release, as in 2026.11 or "
-                           "2026.11.1")
+        raise Problem("VERSION does not name a release, as in 2026.11 or "
+                      "2026.11.1")
     return lines[0]
 
 
@@ -47,21 +45,21 @@ def version(top):
         if status:
             return done.returncode
         if done.returncode:
-            raise ReleaseError("git cannot count the commits: "
-                               + done.stderr.strip())
+            raise Problem("git cannot count the commits: "
+                          + done.stderr.strip())
         return done.stdout.strip()
 
     named = release(top)
     tag = f"refs/tags/tc-{named}"
     if git("rev-parse", "--is-shallow-repository") != "false":
-        raise ReleaseError("a shallow clone does not know how many commits "
-                           "there are, and would seem older than it is: git "
-                           "fetch --unshallow --tags")
+        raise Problem("a shallow clone does not know how many commits "
+                      "there are, and would seem older than it is: git "
+                      "fetch --unshallow --tags")
     if git("rev-parse", "--quiet", "--verify", tag, status=True):
         return f"{named}~{git('rev-list', '--count', 'HEAD')}"
     if git("merge-base", "--is-ancestor", tag, "HEAD", status=True):
-        raise ReleaseError(f"the tag tc-{named} is not of a commit before this "
-                           "one, but VERSION names it")
+        raise Problem(f"the tag tc-{named} is not of a commit before this "
+                      "one, but VERSION names it")
     since = git("rev-list", "--count", f"{tag}..HEAD")
     return f"{named}+{since}" if since != "0" else named
 
@@ -77,13 +75,9 @@ def main():
     if arguments.check is None:
         print(version(arguments.top))
     elif not re.fullmatch(VERSION, arguments.check):
-        raise ReleaseError(f"'{arguments.check}' is not a version, as in "
-                           "2026.11, 2026.11~325 or 2026.11+3")
+        raise Problem(f"'{arguments.check}' is not a version, as in "
+                      "2026.11, 2026.11~325 or 2026.11+3")
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except ReleaseError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(1)
+    common.end("release", main)

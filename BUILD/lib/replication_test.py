@@ -243,12 +243,11 @@ def main():
     failures = 0
     older = arguments.from_trees
     for primary, replica in PAIRS_FROM_OLDER if older else PAIRS:
-        work = topology.work_directory("replication-", arguments.keep)
-        with Topology(arguments.trees, work, arguments.keep) as test:
+        with Topology(arguments.trees) as test:
             Pair(test, primary, replica, older).run(arguments.seconds)
         failures += test.failures
     return 1 if failures else 0
 
 
 if __name__ == "__main__":
-    outcome.run(main, "replication", [topology.SqlError])
+    outcome.run(main, "replication")

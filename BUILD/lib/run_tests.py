@@ -208,17 +208,16 @@ def files_of_test(name):
 
 
 class Runner:
-    def __init__(self, arguments, mtr_options):
-        self.top = arguments.top.resolve()
-        self.trees = arguments.trees.resolve()
-        self.variant = arguments.variant
-        self.seconds = arguments.seconds
-        self.older = arguments.older
-        self.tables = arguments.tables
-        self.arch = arguments.arch
-        self.minutes = arguments.minutes
-        self.without_series = arguments.without_series
-        self.topics = arguments.topic
+    def __init__(self, top, trees, variant, mtr_options=(), *, seconds=None,
+                 tables=None, minutes=None, arch=None, older=None, without_series=(),
+                 topic=(), **_):
+        """Takes what main() reads from the command line."""
+        self.top = top.resolve()
+        self.trees = trees.resolve()
+        self.variant = variant
+        self.seconds, self.tables, self.minutes = seconds, tables, minutes
+        self.arch, self.older, self.without_series = arch, older, without_series
+        self.topics = topic
         selection = topics.read_selection(self.trees)
         self.selected = selection and selection.names
         self.mtr_options = mtr_options
@@ -683,7 +682,7 @@ def main():
         if name not in known:
             parser.error(f"no topic {name}; there are {', '.join(known)}")
     catch_signals()
-    runner = Runner(arguments, mtr_options)
+    runner = Runner(mtr_options=mtr_options, **vars(arguments))
     all_results = []
     interrupted = False
     whole = None

@@ -22,29 +22,25 @@ Exit status: 0 done, 1 failed, 2 wrong usage.
 
 import argparse
 import copy
+import functools
 import os
 import pathlib
 import re
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 
+import common
 import fetch_source
 import hunks
 import overlay
 import topics
+from common import Problem
+
+say = functools.partial(print, "-- series:", flush=True)
 
 PATCH_SET = "Table-cache patch set for MariaDB"
-
-
-class SeriesError(Exception):
-    """An error, in words for the user at the terminal."""
-
-
-def say(text):
-    print(f"-- series: {text}", flush=True)
 
 
 def patch_name(topic):
@@ -59,9 +55,8 @@ class Maker:
         self.stock = trees / "stock"
         self.trees = trees
         self.base = base
-        version = overlay.read(self.stock / "version")
-        self.version = version.decode().strip() if version else "?"
         self.overlay = overlay.Overlay(top, self.stock, trees / "patched")
+        self.version = self.overlay.version
         self.topics = [topic for topic in self.overlay.topics
                        if self.overlay.names is None
                        or topic.name in self.overlay.names]
@@ -74,38 +69,29 @@ class Maker:
 
     def read_files(self):
         problems = []
-        for name, file in sorted(self.files.items()):
-            content = overlay.read(file)
-            if not name.endswith(".patch"):
-                try:
-                    mine = topics.owner(self.topics, name)
-                except topics.TopicError as error:
-                    problems.append(str(error))
-                    continue
-                self.new_files[mine.name][name] = content
-                continue
-            path = name[:-len(".patch")]
-            original = self.original(path)
-            if original is None:
-                problems.append(f"{name}: MariaDB {self.version} has no file "
-                                f"{path}")
-                continue
-            _, difference = overlay.split_patch(content.decode("latin-1"))
-            lines = hunks.lines_of(original)
+        new, patches = self.overlay.new_and_edited()
+        for name, file in new.items():
             try:
-                edits = hunks.locate(hunks.read_hunks(difference), lines,
+                mine = topics.owner(self.topics, name)
+                self.new_files[mine.name][name] = overlay.read(file)
+            except Problem as error:
+                problems.append(str(error))
+        for patch in patches:
+            try:
+                lines = hunks.lines_of(self.overlay.original(patch))
+                edits = hunks.locate(hunks.read_hunks(patch.difference), lines,
                                      self.overlay.release, self.overlay.names)
-            except hunks.HunkError as error:
-                problems.append(f"{name} does not apply to MariaDB "
+            except Problem as error:
+                problems.append(f"{patch.name} does not apply to MariaDB "
                                 f"{self.version}: {error}")
                 continue
             for topic in sorted({hunks.name_of(edit.topic) for edit in edits}):
                 if topic not in self.new_files:
-                    problems.append(f"{name}: a hunk of {topic!r}, which is no "
+                    problems.append(f"{patch.name}: a hunk of {topic!r}, which is no "
                                     "topic of BUILD/topics")
-            self.edited[path] = (lines, edits)
+            self.edited[patch.path] = (lines, edits)
         if problems:
-            raise SeriesError("\n".join(problems))
+            raise Problem("\n".join(problems))
 
     def of(self, names):
         """The same for some of the topics."""
@@ -224,30 +210,9 @@ class Maker:
         paths = sorted({path for _, state in stages for path in state})
         with tempfile.TemporaryDirectory(prefix="series-") as work:
             work = pathlib.Path(work)
-            identity = {"HOME": str(work), "GIT_CONFIG_NOSYSTEM": "1"}
-            for role in ("AUTHOR", "COMMITTER"):
-                identity[f"GIT_{role}_NAME"] = PATCH_SET
-                identity[f"GIT_{role}_EMAIL"] = "unknown"
-                identity[f"GIT_{role}_DATE"] = "@0 +0000"
-            repository = work / "repository"
-            repository.mkdir()
-            git = Git(repository, identity)
-            git("init", "-q", "-b", "series")
-            git("config", "core.autocrlf", "false")
-            for path in paths:
-                content = self.original(path)
-                if content is not None:
-                    overlay.write(repository / path, content, os.access(
-                        self.stock / "source" / path, os.X_OK))
-            git("add", "-f", "--all", ".")
-            git("commit", "-q", "--allow-empty", "-m",
-                f"MariaDB {self.version}")
-            self.commit(git, stages, git.commit_of("HEAD"), "patched")
+            git = self.repository(work, paths)
             made = work / "patches"
-            made.mkdir()
-            git("format-patch", "-q", "--zero-commit", "--no-signature",
-                "--no-renames", "--full-index", "--output-directory",
-                str(made), "HEAD..patched")
+            self.write_patches(git, stages, "patched", made)
             names = []
             for patch, (topic, _) in zip(sorted(made.iterdir()), stages):
                 if topic.number < topics.ALONE:
@@ -259,13 +224,40 @@ class Maker:
             replace_directory(output, made)
         return names
 
+    def repository(self, work, paths):
+        """A git repository with MariaDB's files of these paths, on which the user's
+        settings have no influence."""
+        identity = {"HOME": str(work), "GIT_CONFIG_NOSYSTEM": "1"}
+        for role in ("AUTHOR", "COMMITTER"):
+            identity[f"GIT_{role}_NAME"] = PATCH_SET
+            identity[f"GIT_{role}_EMAIL"] = "unknown"
+            identity[f"GIT_{role}_DATE"] = "@0 +0000"
+        git = Git(work / "repository", identity)
+        git.where.mkdir()
+        git("init", "-q", "-b", "stock")
+        git("config", "core.autocrlf", "false")
+        for path in paths:
+            content = self.original(path)
+            if content is not None:
+                overlay.write(git.where / path, content, os.access(
+                    self.stock / "source" / path, os.X_OK))
+        git("add", "-f", "--all", ".")
+        git("commit", "-q", "--allow-empty", "-m", f"MariaDB {self.version}")
+        return git
+
+    def write_patches(self, git, stages, branch, directory):
+        """Commit stages on top of 'stock', and write a patch for each."""
+        self.commit(git, stages, git.commit_of("stock"), branch)
+        git("format-patch", "-q", "--zero-commit", "--no-signature", "--no-renames",
+            "--full-index", "--output-directory", str(directory), f"stock..{branch}")
+
     def checked_stages(self):
         stages = list(self.stages())
         if not stages:
-            raise SeriesError(f"MariaDB {self.version} needs none of these "
-                              "topics")
+            raise Problem(f"MariaDB {self.version} needs none of these "
+                          "topics")
         if self.whole() != stages[-1][1]:
-            raise SeriesError("the last stage is not the patched tree")
+            raise Problem("the last stage is not the patched tree")
         return stages
 
 
@@ -283,8 +275,8 @@ class Git:
             stderr=subprocess.PIPE, check=False,
             env={**os.environ, **self.environment, **(env or {})}, **options)
         if done.returncode:
-            raise SeriesError(f"git {' '.join(words)[:200]} failed:\n"
-                              + done.stderr.decode(errors="replace")[-2000:])
+            raise Problem(f"git {' '.join(words)[:200]} failed:\n"
+                          + done.stderr.decode(errors="replace")[-2000:])
         return done.stdout
 
     def commit_of(self, name):
@@ -315,8 +307,8 @@ class Checkout:
         self.git("checkout-index", f"--prefix={source}/", "-z", "--stdin",
                  input="\0".join(sorted(wanted)).encode())
         if "VERSION" not in wanted:
-            raise SeriesError(f"{self.git.where} has no file VERSION at its "
-                              "top: it is not a MariaDB source")
+            raise Problem(f"{self.git.where} has no file VERSION at its "
+                          "top: it is not a MariaDB source")
         version = fetch_source.upstream_version(source)
         (self.trees / "stock" / "version").write_text(f"{version}\n")
         return overlay.series_of(version)
@@ -324,12 +316,12 @@ class Checkout:
     def add_branch(self, maker, branch):
         """Returns the number of commits."""
         if self.git("branch", "--list", branch):
-            raise SeriesError(f"{self.git.where} has a branch {branch} already; "
-                              "choose another name by --branch, or delete it")
+            raise Problem(f"{self.git.where} has a branch {branch} already; "
+                          "choose another name by --branch, or delete it")
         stages = maker.checked_stages()
         try:
             committer = self.git("var", "GIT_COMMITTER_IDENT").decode().strip()
-        except SeriesError:             # git does not know the user's name
+        except Problem:             # git does not know the user's name
             committer = None
         maker.commit(self.git, stages, self.head, branch, committer)
         return len(stages)
@@ -345,7 +337,7 @@ def replace_directory(output, made):
         others = files_of_others(output)
         if others:
             shutil.rmtree(new)
-            raise SeriesError(
+            raise Problem(
                 f"{output} would be replaced as a whole, and holds "
                 f"{others[0]}, which is not of a series written before; write "
                 "this one elsewhere and copy it")
@@ -358,118 +350,6 @@ def files_of_others(directory):
     return sorted(path.name for path in directory.iterdir()
                   if path.name != "series" and not re.fullmatch(
                       r"table-cache-\d\d-.*\.patch", path.name))
-
-
-# ------------------------------------------------------------ trying them out
-
-def run(command, where, env=None):
-    done = subprocess.run(command, cwd=where, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True, errors="replace", check=False,
-                          env=dict(os.environ, **(env or {})))
-    if done.returncode:
-        raise SeriesError(f"{' '.join(map(str, command))} failed:\n"
-                          + done.stdout[-3000:])
-    return done.stdout
-
-
-def touched(patches):
-    """Paths that a directory of patches changes or makes."""
-    paths = set()
-    for patch in patches.glob("*.patch"):
-        paths.update(re.findall(r"(?m)^\+\+\+ b/(\S+)$",
-                                patch.read_text(errors="replace")))
-    return paths
-
-
-class Trial:
-    """The series, applied with quilt to the unpacked source package."""
-
-    def __init__(self, maker, patches, names):
-        self.maker = maker
-        self.patches = patches
-        self.names = names
-        self.source = maker.trees / "series" / "applied"
-
-    def unpack(self):
-        """A copy of the source as dpkg-source unpacks it, with the series in
-        debian/patches."""
-        stock = self.maker.stock / "source"
-        debian = self.source / "debian" / "patches"
-        say("copying the unpacked source package")
-        shutil.rmtree(self.source, ignore_errors=True)
-        self.source.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copytree(stock, self.source, symlinks=True)
-        debian.mkdir(parents=True, exist_ok=True)
-        for name in self.names:
-            shutil.copyfile(self.patches / name, debian / name)
-        with open(debian / "series", "a", encoding="utf-8") as series:
-            series.write("".join(f"{name}\n" for name in self.names))
-
-    def push(self):
-        """Apply all patches.  quilt ignores the user's settings, and no fuzz is
-        allowed, as with dpkg-source."""
-        run(["quilt", "--quiltrc=-", "push", "--fuzz=0", "-a"], self.source,
-            {"QUILT_PATCHES": "debian/patches", "LC_ALL": "C"})
-
-    def compare(self):
-        """The result is the patched tree, file by file, but for the code that
-        has been replaced.  Here unifdef removes that, not this program."""
-        patched = overlay.Overlay(self.maker.top, self.maker.stock,
-                                  self.maker.trees / "patched").wanted()
-        stock = self.maker.stock / "source"
-        wrong = []
-        for path in sorted(set(patched) | touched(self.patches)):
-            want = patched.get(path, overlay.read(stock / path))
-            found = overlay.read(self.source / path)
-            if (f"#ifdef {hunks.REPLACED}".encode() in want
-                    and path not in self.maker.files):
-                # It exits with 1 if it has changed something
-                want = subprocess.run(
-                    ["unifdef", f"-U{hunks.REPLACED}"], input=want,
-                    stdout=subprocess.PIPE, check=False).stdout
-                want, found = (re.sub(rb"\n[ \t]*(?=\n)", b"", text)
-                               for text in (want, found))
-            if found != want:
-                wrong.append(path)
-        if wrong:
-            raise SeriesError("the series does not give the patched tree; "
-                              "these files differ:\n  " + "\n  ".join(wrong))
-        return len(patched)
-
-    def apply_with_git(self):
-        """git am, in a repository of the files concerned."""
-        with tempfile.TemporaryDirectory(prefix="series-") as work:
-            work = pathlib.Path(work)
-            env = {"HOME": str(work), "GIT_CONFIG_NOSYSTEM": "1"}
-            for role in ("AUTHOR", "COMMITTER"):
-                env[f"GIT_{role}_NAME"] = env[f"GIT_{role}_EMAIL"] = "trial"
-            repository = work / "repository"
-            repository.mkdir()
-            for path in touched(self.patches):
-                content = self.maker.original(path)
-                if content is not None:
-                    overlay.write(repository / path, content, False)
-            run(["git", "init", "-q"], repository, env)
-            run(["git", "add", "-f", "--all", "."], repository, env)
-            run(["git", "commit", "-q", "-m", "stock"], repository, env)
-            run(["git", "am", "-q", "--keep-cr",
-                 *[self.patches / name for name in self.names]], repository,
-                env)
-            for path in touched(self.patches):
-                if (overlay.read(repository / path)
-                        != overlay.read(self.source / path)):
-                    raise SeriesError(f"git am and quilt differ in {path}")
-
-    def apply_all(self):
-        self.unpack()
-        self.push()
-        count = self.compare()
-        say(f"quilt applies {len(self.names)} patches without fuzz; all "
-            f"{count} files are those of the patched source, but for the code "
-            "that has been replaced")
-        self.apply_with_git()
-        say("git am gives the same")
 
 
 def check(maker):
@@ -504,7 +384,6 @@ def main():
     parser.add_argument("--base", required=True)
     parser.add_argument("--output", type=pathlib.Path)
     parser.add_argument("--check", action="store_true")
-    parser.add_argument("--try", dest="attempt", action="store_true")
     parser.add_argument("--git", type=pathlib.Path)
     parser.add_argument("--branch")
     arguments = parser.parse_args()
@@ -532,19 +411,8 @@ def main():
         added = sum(line[:1] == "+" and line[:4] != "+++ " for line in lines)
         removed = sum(line[:1] == "-" and line[:3] != "---" for line in lines)
         print(f"   {name}: {added} lines added, {removed} removed")
-    if arguments.attempt:
-        Trial(maker, output, names).apply_all()
     return 0
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except (SeriesError, overlay.OverlayError, hunks.HunkError,
-            topics.TopicError) as error:
-        for line in str(error).splitlines():
-            print(f"-- series: error: {line}", file=sys.stderr)
-        sys.exit(1)
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        sys.exit(1)
+    common.end("series", main)

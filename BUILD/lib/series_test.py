@@ -16,42 +16,37 @@ Exit status: 0 all passed, 1 something failed, 2 wrong usage.
 """
 
 import argparse
-import hashlib
+import functools
 import json
 import os
 import pathlib
 import shutil
 import sys
 import time
-import types
 
-import hunks
+import common
 import overlay
 import run_tests
 import series
-import topics
 
-
-def say(text):
-    print(f"-- stages: {text}", flush=True)
+say = functools.partial(print, "-- stages:", flush=True)
 
 
 class Stages:
-    def __init__(self, top, trees, base, build_type, own_tests):
+    def __init__(self, top, trees, build_type):
         self.top = top
         self.trees = trees
-        self.base = base
+        self.base = trees.name
         self.type = build_type
-        self.own_tests = own_tests
-        self.maker = series.Maker(top, trees, base)
+        self.own_tests = bool(os.environ.get("SERIES_OWN_TESTS"))
+        self.maker = series.Maker(top, trees, self.base)
         self.tree = trees / "series"
         self.source = self.tree / "source"
         self.build = self.tree / build_type
         self.passed = self.tree / "passed"
         self.stages = list(self.maker.stages())
-        self.runner = run_tests.Runner(types.SimpleNamespace(
-            top=top, trees=trees, variant="series", seconds=None, older=None,
-            without_series=[], topic=[], tables=None, arch=None, minutes=None), [])
+        self.topics = [topic for topic, _ in self.stages]
+        self.runner = run_tests.Runner(top, trees, "series")
 
     # --------------------------------------------------------------- source
 
@@ -100,10 +95,8 @@ class Stages:
         the CMake files that it was configured from: MariaDB's CMake is to run
         anew, not on its own cache (configure.cmake)."""
         self.switch_to(state)
-        cmake = hashlib.sha256("".join(
-            f"{path} {overlay.digest(content)}\n"
-            for path, content in sorted(state.items())
-            if path.endswith("CMakeLists.txt")).encode()).hexdigest()
+        cmake = self.name_of({path: content for path, content in state.items()
+                              if path.endswith("CMakeLists.txt")})
         mark = self.build / "configured-of"
         if overlay.read(mark) != cmake.encode():
             (self.build / "configured-with.txt").unlink(missing_ok=True)
@@ -137,12 +130,15 @@ class Stages:
 
     # ----------------------------------------------------------------- run
 
-    def record_of(self, state):
-        """The file that tells which tests a stage has passed."""
+    def name_of(self, state, more=""):
+        """A file name for what a source gives on this build."""
         text = "".join(f"{path} {overlay.digest(content)}\n"
                        for path, content in sorted(state.items()))
-        text += f"{self.maker.version} {self.type}"
-        return self.passed / hashlib.sha256(text.encode()).hexdigest()[:32]
+        return overlay.digest(f"{text}{self.maker.version} {self.type}{more}".encode())[:32]
+
+    def record_of(self, state):
+        """The file that tells which tests a stage has passed."""
+        return self.passed / self.name_of(state)
 
     def paths_until(self, index):
         """What the topics up to one change, or the topic alone."""
@@ -208,44 +204,22 @@ class Stages:
                        for path in run_tests.files_of_test(name))}
 
 
-def main():
-    parser = argparse.ArgumentParser(
-        description="Build and test each stage of the series (called by "
-                    "BUILD/test series).")
+def main(make=Stages, description="Build and test each stage of the series",
+         build_type="release"):
+    """Run what 'make' makes of the trees; alone_test.py calls this, too."""
+    parser = argparse.ArgumentParser(description=f"{description} (called by BUILD/test).")
     parser.add_argument("--trees", type=pathlib.Path, required=True)
-    parser.add_argument("--type", default="release")
-    parser.add_argument("--own-tests", action="store_true",
-                        default=bool(os.environ.get("SERIES_OWN_TESTS")),
-                        help="each stage passes the tests of its topic only, "
-                             "but the last one those of all")
-    parser.add_argument("--topic", action="append", default=[],
-                        help="only the stage of this topic")
+    parser.add_argument("--type", default=build_type)
+    parser.add_argument("--topic", action="append", default=[], help="only this one")
     arguments = parser.parse_args()
     run_tests.catch_signals()
-    trees = arguments.trees.resolve()
-    top = pathlib.Path(__file__).resolve().parents[2]
-    stages = Stages(top, trees, trees.name, arguments.type,
-                    arguments.own_tests)
-    known = [topic.name for topic, _ in stages.stages]
+    made = make(common.TOP, arguments.trees.resolve(), arguments.type)
+    known = [topic.name for topic in made.topics]
     for name in arguments.topic:
         if name not in known:
             parser.error(f"no topic {name}; there are {', '.join(known)}")
-    return 1 if stages.run(arguments.topic) else 0
-
-
-def run_program(name, program):
-    """Exit with what program() returns; say its errors as name's."""
-    try:
-        sys.exit(program())
-    except (series.SeriesError, overlay.OverlayError, hunks.HunkError,
-            topics.TopicError) as error:
-        for line in str(error).splitlines():
-            print(f"-- {name}: error: {line}", file=sys.stderr)
-        sys.exit(1)
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        sys.exit(1)
+    return 1 if made.run(arguments.topic) else 0
 
 
 if __name__ == "__main__":
-    run_program("stages", main)
+    common.end("stages", main)

@@ -16,8 +16,10 @@ import shutil
 import sys
 import tempfile
 
+import common
 import fetch_source
-from fetch_source import FetchError, run
+from common import run
+
 
 
 def libraries(text):
@@ -38,10 +40,7 @@ def fetch(names, arch, directory):
                      f'Dir::State::status "{directory}/status";\n')
     for command in (["update"], ["install", "-y", "--download-only",
                                  "--no-install-recommends", *names]):
-        status, output = run(["apt-get", "-q", *command], env=env)
-        if status:
-            raise FetchError(f"apt-get {command[0]} failed for {arch}:\n"
-                             + output[-2000:])
+        run(["apt-get", "-q", *command], f"apt-get {command[0]} for {arch}", env=env)
     return sorted((directory / "cache/archives").glob("*.deb"))
 
 
@@ -49,9 +48,7 @@ def unpack(archives, root):
     (root / "usr/lib").mkdir(parents=True)
     (root / "lib").symlink_to("usr/lib")
     for archive in archives:
-        status, output = run(["dpkg-deb", "--extract", str(archive), str(root)])
-        if status:
-            raise FetchError("dpkg-deb failed:\n" + output)
+        run(["dpkg-deb", "--extract", archive, root])
     # An absolute link would lead to the machine's own libraries
     for path in root.rglob("*"):
         if path.is_symlink() and os.readlink(path).startswith("/"):
@@ -72,14 +69,11 @@ def main():
     root.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=root.parent) as work:
         made = pathlib.Path(work, "root")
-        try:
-            unpack(fetch(names, arch, pathlib.Path(work)), made)
-        except FetchError as error:
-            sys.exit(f"sysroot.py: error: {error}")
+        unpack(fetch(names, arch, pathlib.Path(work)), made)
         (made / "packages").write_text(" ".join(names))
         shutil.rmtree(root, ignore_errors=True)
         made.rename(root)
 
 
 if __name__ == "__main__":
-    main()
+    common.end("sysroot", main)

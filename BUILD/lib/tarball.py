@@ -19,6 +19,8 @@ import re
 import shutil
 import subprocess
 
+from common import Problem, run
+
 # Of all series: cmake --install passes over one that a series does not have.
 # Left out are the tests, and S3, Kerberos and HashiCorp, whose libraries bring
 # half a distribution
@@ -38,22 +40,6 @@ HOST_LIBRARIES = re.compile(
 NEEDED = ("bin/mariadbd", "bin/mariadb", "bin/mariadb-backup",
           "scripts/mariadb-install-db", "lib/plugin/ha_archive.so", "lib/plugin/ha_blackhole.so",
           "lib/plugin/ha_federatedx.so")
-
-
-class TarballError(Exception):
-    """An error, in words for the user at the terminal."""
-
-
-def run(*command, **environment):
-    done = subprocess.run([str(word) for word in command],
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True,
-                          errors="replace", check=False,
-                          env=dict(os.environ, **environment))
-    if done.returncode:
-        raise TarballError(f"{' '.join(map(str, command))} failed:\n"
-                           + done.stdout[-3000:])
-    return done.stdout
 
 
 def is_elf(path):
@@ -77,8 +63,8 @@ def bundled(listing):
     """Of what ldd prints, the libraries that belong into the tarball."""
     missing = [name for name, path in libraries_of(listing).items() if not path]
     if missing:
-        raise TarballError("these libraries are missing on this machine: "
-                           + ", ".join(missing))
+        raise Problem("these libraries are missing on this machine: "
+                      + ", ".join(missing))
     return {name: path for name, path in libraries_of(listing).items()
             if not HOST_LIBRARIES.fullmatch(name)}
 
@@ -120,14 +106,14 @@ def add_libraries(tree):
     elf = [path for path in tree.rglob("*") if is_elf(path)]
     wanted = {}
     for path in elf:
-        wanted.update(bundled(run("ldd", path)))
+        wanted.update(bundled(run(["ldd", path])))
     for name, path in wanted.items():
         shutil.copyfile(path, tree / "lib" / name)
         (tree / "lib" / name).chmod(0o644)
     for path in [*elf, *(tree / "lib" / name for name in wanted)]:
         up = os.path.relpath(tree / "lib", path.parent)
-        run("patchelf", "--set-rpath",
-            "$ORIGIN" if up == "." else f"$ORIGIN/{up}", path)
+        run(["patchelf", "--set-rpath",
+             "$ORIGIN" if up == "." else f"$ORIGIN/{up}", path])
     add_licenses(tree, wanted)
     return sorted(wanted)
 
@@ -161,7 +147,7 @@ def host_glibc(tree):
         if is_elf(path):
             versions += [tuple(map(int, version.split(".")))
                          for version in re.findall(
-                             r"GLIBC_([\d.]+)", run("objdump", "-p", path))]
+                             r"GLIBC_([\d.]+)", run(["objdump", "-p", path]))]
     return ".".join(map(str, max(versions)))
 
 
@@ -174,8 +160,8 @@ def make(build, name, output, deploy):
     shutil.rmtree(work, ignore_errors=True)
     try:
         for component in COMPONENTS:
-            run("cmake", "--install", build, "--strip", "--component", component,
-                DESTDIR=str(work / "root"))
+            run(["cmake", "--install", build, "--strip", "--component", component],
+                env={**os.environ, "DESTDIR": str(work / "root")})
         tree = work / name
         arrange(work / "root", tree)
         libraries = add_libraries(tree)
@@ -185,10 +171,10 @@ def make(build, name, output, deploy):
                if (build.parent / "source" / dump).is_dir() else ())
         for needed in (*NEEDED, *own):
             if not (tree / needed).exists():
-                raise TarballError(f"the tarball would have no {needed}")
+                raise Problem(f"the tarball would have no {needed}")
         glibc = host_glibc(tree)
-        run("tar", "-C", work, "--create", "--gzip", "--file", new, "--owner=0",
-            "--group=0", "--sort=name", name)
+        run(["tar", "-C", work, "--create", "--gzip", "--file", new, "--owner=0",
+             "--group=0", "--sort=name", name])
         new.rename(target)
     finally:
         shutil.rmtree(work, ignore_errors=True)

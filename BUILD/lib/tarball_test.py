@@ -19,19 +19,18 @@ Prints a line that begins with PASS or FAIL for each check.
 Exit status: 0 all passed, 1 something failed, 2 wrong usage.
 """
 
-import argparse
 import os
 import pathlib
 import re
 import shutil
-import signal
 
 import deploy_test
 import outcome
 import package
 import tarball
+from common import TOP
 from deploy_test import EXAMPLES, Root, say
-from outcome import Outcome, TestError
+from outcome import Outcome
 
 HOME = "/opt/mariadb-table-cache"
 DROP_IN = "etc/systemd/system/mariadb.service.d/table-cache-tarball.conf"
@@ -206,49 +205,24 @@ class Beside(deploy_test.Test):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description="Test the tarball (called by BUILD/test).")
-    parser.add_argument("--trees", required=True,
-                        type=lambda name: pathlib.Path(name).resolve())
-    parser.add_argument("--tarball", type=pathlib.Path,
-                        help="this one, instead of making it")
-    arguments = parser.parse_args()
-    if os.geteuid():
-        raise TestError("making a Debian root needs root")
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    top = pathlib.Path(__file__).resolve().parents[2]
-    cache = deploy_test.cache_directory(arguments.trees)
-    log = cache / "log"
-    log.write_text("")
-    path = arguments.tarball or make(top, arguments.trees, cache)
-    values = package.base_values(top, arguments.trees.name)
+    trees, cache, log, values = deploy_test.begin("Test the tarball")
+    path = package.make_tarball(trees / "patched" / "release", cache / "packages", "test",
+                                TOP)
     failures = 0
     for suite in RELEASES[RELEASES.index(values["SUITE"]):]:
         with BareRoot(cache, log, suite) as root:
             test = Bare(root, path)
             test.run()
             failures += test.failures
-    version = (arguments.trees / "stock" / "version").read_text().strip()
-    try:
-        booted = deploy_test.BootedRoot(cache, log, values["SUITE"])
-        booted.__enter__()
-    except TestError as error:
-        say(f"no container with systemd here, so no test beside packages: "
-            f"{error}")
-        return 1 if failures else 0
-    try:
-        test = Beside(booted, arguments.trees.name,
-                      deploy_test.server_version(version, values), version, [])
-        test.run_tarball(path)
-    finally:
-        booted.__exit__()
-    return 1 if failures + test.failures else 0
-
-
-def make(top, trees, cache):
-    build = trees / "patched" / "release"
-    return package.make_tarball(build, cache / "packages", "test", top)
+    version = (trees / "stock" / "version").read_text().strip()
+    with deploy_test.booted_root(cache, log, values["SUITE"]) as root:
+        if root:                # else there is no test beside packages
+            test = Beside(root, trees.name, deploy_test.server_version(version, values),
+                          version, [])
+            test.run_tarball(path)
+            failures += test.failures
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":
-    outcome.run(main, "tarball", [tarball.TarballError])
+    outcome.run(main, "tarball")

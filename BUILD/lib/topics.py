@@ -51,9 +51,10 @@ import collections
 import difflib
 import pathlib
 import re
-import sys
 
+import common
 import releases
+from common import Problem
 
 ALONE = 30                      # topics of lower numbers need no other one
 HEADS = ("SPDX-License-Identifier", "Part", "Needs", "From", "Until", "Upstream")
@@ -61,10 +62,6 @@ NAME = re.compile(r"(\d\d)-([a-z][a-z0-9-]*)$")
 SELECTION = "selection"         # file name: the label, then a topic a line
 
 Selection = collections.namedtuple("Selection", "label names")
-
-
-class TopicError(Exception):
-    """An error, in words for the user at the terminal."""
 
 
 def expression(pattern):
@@ -78,7 +75,7 @@ class Topic:
     def __init__(self, path):
         number = NAME.match(path.name)
         if not number:
-            raise TopicError(f"BUILD/topics/{path.name}: not named NN-name")
+            raise Problem(f"BUILD/topics/{path.name}: not named NN-name")
         self.path = path
         self.number = int(number[1])
         self.name = number[2]
@@ -90,18 +87,18 @@ class Topic:
         self.first, self.until = (self.releases(head)
                                   for head in ("From", "Until"))
         if "Files:" not in lines:
-            raise TopicError(f"BUILD/topics/{path.name}: has no paragraph "
-                             "'Files:'")
+            raise Problem(f"BUILD/topics/{path.name}: has no paragraph "
+                          "'Files:'")
         at = lines.index("Files:")
         self.message = "\n".join(lines[:at]).strip()
         self.title = self.message.partition("\n")[0]
         if not self.title:
-            raise TopicError(f"BUILD/topics/{path.name}: has no message")
+            raise Problem(f"BUILD/topics/{path.name}: has no message")
         self.patterns = []
         for line in lines[at + 1:]:
             if not re.fullmatch(r"  \S+", line):
-                raise TopicError(f"BUILD/topics/{path.name}: expected a path "
-                                 f"behind two spaces, not {line!r}")
+                raise Problem(f"BUILD/topics/{path.name}: expected a path "
+                              f"behind two spaces, not {line!r}")
             self.patterns.append(line.strip())
         self.expressions = [expression(pattern) for pattern in self.patterns]
 
@@ -111,9 +108,9 @@ class Topic:
         while lines and lines[0]:
             head, colon, value = lines.pop(0).partition(": ")
             if head not in HEADS or not colon or head in heads:
-                raise TopicError(f"BUILD/topics/{self.path.name}: expected "
-                                 + ", ".join(HEADS) + " before an empty line, "
-                                 f"each once, not {head!r}")
+                raise Problem(f"BUILD/topics/{self.path.name}: expected "
+                              + ", ".join(HEADS) + " before an empty line, "
+                              f"each once, not {head!r}")
             heads[head] = value
         return heads
 
@@ -122,8 +119,8 @@ class Topic:
         found = self.heads.get(head, "").split()
         for release in found:
             if not re.fullmatch(r"\d+\.\d+\.\d+", release):
-                raise TopicError(f"BUILD/topics/{self.path.name}: {head} names "
-                                 f"releases like 11.8.7, not {release!r}")
+                raise Problem(f"BUILD/topics/{self.path.name}: {head} names "
+                              f"releases like 11.8.7, not {release!r}")
         return [release.rsplit(".", 1) for release in found]
 
     def is_over(self, release):
@@ -152,26 +149,26 @@ def read_topics(top):
               if not path.name.endswith("~")]
     for one, other in zip(result, result[1:]):
         if one.number == other.number:
-            raise TopicError(f"BUILD/topics: {one.path.name} and "
-                             f"{other.path.name} have the same number")
+            raise Problem(f"BUILD/topics: {one.path.name} and "
+                          f"{other.path.name} have the same number")
     names = [topic.name for topic in result]
     for name in set(names):
         if names.count(name) > 1:
-            raise TopicError(f"BUILD/topics: two topics have the name {name}")
+            raise Problem(f"BUILD/topics: two topics have the name {name}")
     # An order in which each comes after what it needs has no cycle
     before = set()
     for topic in result:
         for name in topic.needs:
             if name not in before:
-                raise TopicError(
+                raise Problem(
                     f"BUILD/topics/{topic.path.name}: it needs {name}, which "
                     + ("comes later" if name in names else "is no topic"))
         before.add(topic.name)
     parts = read_parts(top)
     for topic in result:
         if topic.part is not None and topic.part not in parts:
-            raise TopicError(f"BUILD/topics/{topic.path.name}: no part "
-                             f"{topic.part} in BUILD/parts")
+            raise Problem(f"BUILD/topics/{topic.path.name}: no part "
+                          f"{topic.part} in BUILD/parts")
     return result
 
 
@@ -217,10 +214,10 @@ def owner(topics, path):
     """The one topic that lists a new file."""
     found = [topic for topic in topics if topic.has(path)]
     if not found:
-        raise TopicError(f"{path}: no file in BUILD/topics lists it")
+        raise Problem(f"{path}: no file in BUILD/topics lists it")
     if len(found) > 1:
-        raise TopicError(f"{path}: more than one file in BUILD/topics lists "
-                         "it: " + ", ".join(topic.path.name for topic in found))
+        raise Problem(f"{path}: more than one file in BUILD/topics lists "
+                      "it: " + ", ".join(topic.path.name for topic in found))
     return found[0]
 
 
@@ -231,7 +228,7 @@ def problems(topics, paths):
     for path in paths:
         try:
             owner(topics, path)
-        except TopicError as error:
+        except Problem as error:
             yield str(error)
     for topic in topics:
         for pattern, each in zip(topic.patterns, topic.expressions):
@@ -251,7 +248,7 @@ def known_name(option, name, known, numbered):
     if name in known:
         return name
     near = difflib.get_close_matches(name, known)
-    raise TopicError(
+    raise Problem(
         f"{option}: there is no {name}; "
         + ("did you mean " + " or ".join(near) + "?" if near
            else "there are " + ", ".join(dict.fromkeys(known))))
@@ -280,15 +277,15 @@ def choose(topics, parts, asked_parts=(), asked_topics=(), without=(),
                                or topic.name in unfit})
     for name in asked_topics:
         if name in lost:
-            raise TopicError(f"--topic {name} cannot be taken, because it needs "
-                             + (lost[name] or "itself"))
+            raise Problem(f"--topic {name} cannot be taken, because it needs "
+                          + (lost[name] or "itself"))
     taken = closure(topics, start - set(lost))
     sentences = [f"also taken, because {reason} needs it: {name}"
                  for name, reason in taken.items() if reason]
     sentences += [f"left out, because it needs {reason}: {name}"
                   for name, reason in lost.items() if reason and name in start]
     if not taken:
-        raise TopicError("nothing is left of the patch set")
+        raise Problem("nothing is left of the patch set")
     label = ".".join(
         [part for part in parts if part in asked_parts]
         + [f"topic-{topic.name}" for topic in topics
@@ -345,8 +342,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except TopicError as error:
-        print(error, file=sys.stderr)
-        sys.exit(1)
+    common.end("topics", main)

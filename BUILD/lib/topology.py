@@ -21,7 +21,8 @@ import tempfile
 import threading
 import time
 
-from outcome import Outcome, TestError
+from common import Problem, run
+from outcome import Outcome
 
 ALARM = re.compile(r"(?m)^.*(Assertion |got signal|\[ERROR\]|AddressSanitizer"
                    r"|ThreadSanitizer|runtime error:).*$")
@@ -56,7 +57,7 @@ def until(what, seconds, question):
         if answer:
             return answer
         if time.monotonic() > end:
-            raise TestError(f"waited {seconds} seconds in vain for: {what}")
+            raise Problem(f"waited {seconds} seconds in vain for: {what}")
         time.sleep(0.2)
 
 
@@ -65,7 +66,7 @@ def end_with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)       # PR_SET_PDEATHSIG
 
 
-class SqlError(Exception):
+class SqlError(Problem):
     """A statement failed, or no server answers."""
 
 
@@ -80,8 +81,8 @@ class Node:
         self.pid_file = work / f"{name}.pid"
         self.socket = str(work / f"{name}.sock")
         if len(self.socket) > 107:
-            raise TestError(f"the path of the socket {self.socket} is too "
-                            "long; set TMPDIR to a shorter directory")
+            raise Problem(f"the path of the socket {self.socket} is too "
+                          "long; set TMPDIR to a shorter directory")
         self.port, = free_ports(1)
         self.process = None
         self.expected = []              # patterns of errors that are in order
@@ -109,12 +110,7 @@ class Node:
         datadir = datadir or self.datadir
         script = pathlib.Path(__file__).resolve().parent / "create_datadir.sh"
         datadir.mkdir()
-        done = subprocess.run([script, self.source, self.build, datadir],
-                              stdout=subprocess.PIPE, text=True,
-                              stderr=subprocess.STDOUT, check=False)
-        if done.returncode:
-            raise TestError("mariadb-install-db failed:\n"
-                            + done.stdout[-2000:])
+        run([script, self.source, self.build, datadir], "mariadb-install-db")
 
     def command(self, log, *more_options):
         command = [
@@ -148,8 +144,8 @@ class Node:
             tail = (self.log.read_text(errors="replace")[-3000:]
                     if self.log.exists() else "")
             status, self.process = self.process.returncode, None
-            raise TestError(f"{self.name} ({self.variant}) ended with status "
-                            f"{status}:\n{tail}")
+            raise Problem(f"{self.name} ({self.variant}) ended with status "
+                          f"{status}:\n{tail}")
 
     def sql(self, text):
         """Run statements by one client; return the rows as lists of str."""
@@ -176,7 +172,7 @@ class Node:
     def stop(self):
         problem = self.end() if self.process else None
         if problem:
-            raise TestError(f"{self.name} ({self.variant}) {problem}")
+            raise Problem(f"{self.name} ({self.variant}) {problem}")
 
     def kill(self):
         """End at once, as by a power cut to the process."""
@@ -204,6 +200,13 @@ class Node:
                            for pattern in self.expected)]
 
 
+def sysbench(script, node, database, options):
+    return ["sysbench", script, "--db-driver=mysql",
+            f"--mysql-user={pwd.getpwuid(os.geteuid()).pw_name}",
+            f"--mysql-socket={node.socket}", f"--mysql-db={database}",
+            *(f"--{name.replace('_', '-')}={value}" for name, value in options.items())]
+
+
 class Load:
     """A sysbench that runs beside the test."""
 
@@ -213,13 +216,9 @@ class Load:
         self.title = f"{script.rsplit('/', 1)[-1]} on {node.name}"
         self.output = work / f"load-{node.name}-{database}.txt"
         command = [
-            "sysbench", script, "--db-driver=mysql",
-            f"--mysql-user={pwd.getpwuid(os.geteuid()).pw_name}",
-            f"--mysql-socket={node.socket}", f"--mysql-db={database}",
+            *sysbench(script, node, database, options),
             f"--mysql-ignore-errors={ignore or 'none'}",
-            f"--threads={threads}", "--events=0", f"--time={seconds}",
-            *(f"--{name.replace('_', '-')}={value}"
-              for name, value in options.items()), "run"]
+            f"--threads={threads}", "--events=0", f"--time={seconds}", "run"]
         with open(self.output, "wb") as stream:
             self.process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=stream,
@@ -295,10 +294,9 @@ class Statements(threading.Thread):
 class Topology(Outcome):
     """The nodes of a test, its work directory and its outcome."""
 
-    def __init__(self, trees, work, keep):
+    def __init__(self, trees):
         self.trees = trees
-        self.work = work
-        self.keep = keep
+        self.work = pathlib.Path(tempfile.mkdtemp(prefix="topology-"))
         self.nodes = []
         self.loads = []
 
@@ -311,8 +309,7 @@ class Topology(Outcome):
         try:
             self.end(kind)
         finally:
-            if not self.keep:
-                shutil.rmtree(self.work, ignore_errors=True)
+            shutil.rmtree(self.work, ignore_errors=True)
 
     def end(self, kind):
         for load in self.loads:
@@ -344,16 +341,8 @@ class Topology(Outcome):
     def prepare(node, database, **options):
         """sysbench's own tables, filled."""
         node.sql(f"CREATE DATABASE {database}")
-        done = subprocess.run(
-            ["sysbench", "oltp_write_only", "--db-driver=mysql",
-             f"--mysql-user={pwd.getpwuid(os.geteuid()).pw_name}",
-             f"--mysql-socket={node.socket}", f"--mysql-db={database}",
-             *(f"--{name.replace('_', '-')}={value}"
-               for name, value in options.items()), "prepare"],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            check=False)
-        if done.returncode:
-            raise TestError(f"sysbench prepare failed:\n{done.stdout[-1500:]}")
+        run([*sysbench("oltp_write_only", node, database, options), "prepare"],
+            "sysbench prepare")
 
     def compare(self, name, nodes):
         """All nodes hold the same tables, and all tables are sound."""
@@ -424,8 +413,6 @@ def parse_arguments(description, seconds=None, seconds_mean=None,
     if seconds:
         parser.add_argument("--seconds", type=int, default=seconds,
                             help=seconds_mean)
-    parser.add_argument("--keep", action="store_true",
-                        help="keep the data directories and logs")
     for name, meaning in directories:
         parser.add_argument(name, type=pathlib.Path, help=meaning)
     for name, default, meaning in numbers:
@@ -434,18 +421,10 @@ def parse_arguments(description, seconds=None, seconds_mean=None,
     return parser.parse_args()
 
 
-def work_directory(prefix, keep):
-    """A new directory for data and logs."""
-    work = pathlib.Path(tempfile.mkdtemp(prefix=prefix))
-    if keep:
-        say(f"data and logs stay in {work}")
-    return work
-
-
 def require(*programs):
     for program in programs:
         if not shutil.which(program):
-            raise TestError(f"'{program}' is missing")
+            raise Problem(f"'{program}' is missing")
 
 
 def programs(build):

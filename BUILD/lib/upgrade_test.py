@@ -38,7 +38,7 @@ import time
 
 import outcome
 import topology
-from outcome import TestError
+from common import Problem, answer, run
 from topology import Topology, say
 
 DATABASE_TABLES = 200
@@ -196,19 +196,12 @@ class Restore:
         say(f"{node.name}: {variant} started in "
             f"{time.monotonic() - begin:.1f} s")
 
-    def timed(self, title, command, log):
-        """Run a program; return the seconds it took."""
+    def timed(self, title, command):
+        """Run a program, and say how long it took; return what it prints."""
         begin = time.monotonic()
-        with open(log, "wb") as stream:
-            status = subprocess.run(
-                [str(word) for word in command], stdin=subprocess.DEVNULL,
-                stdout=stream, stderr=stream, check=False).returncode
-        seconds = time.monotonic() - begin
-        if status:
-            raise TestError(f"{title} failed:\n"
-                            + log.read_text(errors="replace")[-2000:])
-        say(f"{title}: {seconds:.1f} s")
-        return seconds
+        output = run(command, title)
+        say(f"{title}: {time.monotonic() - begin:.1f} s")
+        return output
 
     def populate(self):
         self.start(self.main, "patched", *UNSAFE)
@@ -235,27 +228,21 @@ class Restore:
         for probe in probes:
             probe.start()
         try:
-            self.timed(f"mariadb-backup --backup ({node.variant}, {opened} tables "
-                       "open)",
-                       [node.build / "extra/mariabackup/mariadb-backup",
-                        "--no-defaults", "--backup", f"--target-dir={target}",
-                        f"--socket={node.socket}",
-                        f"--open-files-limit={OPEN_FILES}"],
-                       self.test.work / "backup.txt")
+            log = self.timed(
+                f"mariadb-backup --backup ({node.variant}, {opened} tables open)",
+                [node.build / "extra/mariabackup/mariadb-backup", "--no-defaults",
+                 "--backup", f"--target-dir={target}", f"--socket={node.socket}",
+                 f"--open-files-limit={OPEN_FILES}"])
         finally:
             waits = [probe.finish() for probe in probes]
         say("longest wait: " + ", ".join(waits))
         self.test.check(f"{node.variant}: clients wrote during the whole backup",
                         "; ".join(f"{probe.title} ended after {probe.count} "
                                   "statements" for probe in probes if probe.ended))
-        self.stages()
-
-    def stages(self):
-        """What mariadb-backup's log says of the time under its locks."""
-        text = (self.test.work / "backup.txt").read_text(errors="replace")
+        # The time under its locks
         moments = re.findall(r"(?m)^\[\d+\] \S+ (\d+):(\d+):(\d+) "
                              r"(Acquiring BACKUP LOCKS|BACKUP STAGE \w+"
-                             r"|Executing BACKUP STAGE END)", text)
+                             r"|Executing BACKUP STAGE END)", log)
         say("its log: " + ", ".join(f"{hour}:{minute}:{second} {what}"
                                     for hour, minute, second, what in moments))
 
@@ -263,15 +250,12 @@ class Restore:
         """Prepare a backup, copy it back, and start it with each variant."""
         program = (self.main.build / "extra/mariabackup/mariadb-backup")
         self.timed("mariadb-backup --prepare",
-                   [program, "--no-defaults", "--prepare",
-                    f"--target-dir={source}",
-                    f"--open-files-limit={OPEN_FILES}"],
-                   self.test.work / "prepare.txt")
+                   [program, "--no-defaults", "--prepare", f"--target-dir={source}",
+                    f"--open-files-limit={OPEN_FILES}"])
         node = self.node("restored")
         self.timed("mariadb-backup --copy-back",
-                   [program, "--no-defaults", "--copy-back",
-                    f"--target-dir={source}", f"--datadir={node.datadir}"],
-                   self.test.work / "copy-back.txt")
+                   [program, "--no-defaults", "--copy-back", f"--target-dir={source}",
+                    f"--datadir={node.datadir}"])
         shutil.rmtree(source)
         for variant in variants:
             self.start(node, variant)
@@ -325,7 +309,7 @@ class Restore:
                                   stdout=stream, stderr=subprocess.PIPE,
                                   text=True, check=False)
         if done.returncode:
-            raise TestError(f"mariadb-dump failed: {done.stderr[-1000:]}")
+            raise Problem(f"mariadb-dump failed: {done.stderr[-1000:]}")
         say(f"mariadb-dump ({node.variant}): "
             f"{time.monotonic() - begin:.1f} s")
 
@@ -358,21 +342,15 @@ class Restore:
         before = self.main.trees.name
         self.main.trees = self.test.trees
         self.start(self.main, "patched")
+        program = [self.main.build / "client/mariadb-upgrade", "--no-defaults",
+                   f"--socket={self.main.socket}"]
         for turn in ("mariadb-upgrade", "mariadb-upgrade --force"):
-            seconds = self.timed(
-                turn, [self.main.build / "client" / "mariadb-upgrade",
-                       "--no-defaults", f"--socket={self.main.socket}",
-                       *turn.split()[1:]], self.test.work / "upgrade.txt")
-            text = (self.test.work / "upgrade.txt").read_text(errors="replace")
+            text = self.timed(turn, [*program, *turn.split()[1:]])
             bad = re.findall(r"(?mi)^.*\b(?:error|corrupt|failed)\b.*$", text)
             self.test.check(f"{turn} of {before}'s data directory",
                             "; ".join(bad[:5]))
             self.same(f"{before}'s data directory after {turn}", self.main)
-        again = subprocess.run(
-            [str(self.main.build / "client" / "mariadb-upgrade"),
-             "--no-defaults", f"--socket={self.main.socket}"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True, check=False).stdout
+        _, again = answer(program)
         self.test.check("a further mariadb-upgrade has nothing to do",
                         "" if "already upgraded" in again else again[-300:])
         self.main.stop()
@@ -401,12 +379,11 @@ def main():
         directories=[("--from-trees", "builds of an older series"),
                      ("--whole-trees", "the build of the whole patch set")],
         numbers=[("--tables", 2000, "how many tables")])
-    work = topology.work_directory("upgrade-", arguments.keep)
-    with Topology(arguments.trees, work, arguments.keep) as test:
+    with Topology(arguments.trees) as test:
         Restore(test, arguments.tables, arguments.from_trees).run(
             arguments.from_trees, arguments.whole_trees)
     return 1 if test.failures else 0
 
 
 if __name__ == "__main__":
-    outcome.run(main, "upgrade", [topology.SqlError])
+    outcome.run(main, "upgrade")

@@ -3,86 +3,65 @@
 
 import argparse
 import fnmatch
-import pathlib
 import platform
 import re
 import subprocess
-import sys
-import tempfile
 import unittest
 from unittest import mock
 
-TOP = pathlib.Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(TOP / "BUILD/lib"))
-import overlay  # noqa: E402
-import package  # noqa: E402
+from support import TOP, WorkTest, put
+
+import overlay
+import package
+from common import Problem, answer
 
 BASES = sorted(TOP.glob("cmake/base-*.cmake"))
 
 
 def shell(script, *arguments, before=""):
     """Run a script that has sourced common.sh; return (status, output)."""
-    done = subprocess.run(
-        ["bash", "-c", f"{before} . '{TOP}/BUILD/common.sh'; {script}", "BUILD/x",
-         *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        text=True, check=False, env={"PATH": "/usr/bin:/bin"})
-    return done.returncode, done.stdout
+    return answer(["bash", "-c", f"{before} . '{TOP}/BUILD/common.sh'; {script}", "BUILD/x",
+                   *arguments], env={"PATH": "/usr/bin:/bin"})
 
 
-class BaseTest(unittest.TestCase):
+class BaseTest(WorkTest):
     def test_option_is_taken_from_anywhere_before_the_dashes(self):
         script = 'echo "$base $trees"; printf "<%s>" "$@"'
         for arguments in (["--base", "11.8", "a", "b c"],
                           ["a", "--base", "11.8", "b c"],
                           ["a", "b c", "--base", "11.8"]):
-            status, output = shell(script, *arguments, "--", "--base", "x")
-            self.assertEqual(status, 0)
-            self.assertEqual(output, f"11.8 {TOP}/out/11.8\n"
-                             "<a><b c><--><--base><x>")
+            self.assertEqual(
+                shell(script, *arguments, "--", "--base", "x"),
+                (0, f"11.8 {TOP}/out/11.8\n<a><b c><--><--base><x>"))
 
-    def test_unknown_series_is_wrong_usage(self):
-        for arguments in (["--base", "5.5"], ["--base"], ["--base", ""]):
+    def test_unknown_series_or_source_is_wrong_usage(self):
+        for arguments in (["--base", "5.5"], ["--base"], ["--base", ""],
+                          ["--source", "/nonexistent"], ["--source", "/etc"]):
             status, output = shell("echo reached", *arguments)
             self.assertEqual(status, 2, output)
             self.assertNotIn("reached", output)
 
     def test_source_has_trees_of_its_own_and_names_the_series(self):
         script = 'echo "$base $trees $MARIADB_SOURCE"; printf "<%s>" "$@"'
-        with tempfile.TemporaryDirectory() as work:
-            work = pathlib.Path(work)
-            source = work / "mariadb 1"
-            source.mkdir()
-            (source / "VERSION").write_text("MYSQL_VERSION_MAJOR=11\n"
-                                            "MYSQL_VERSION_MINOR=8\n"
-                                            "MYSQL_VERSION_PATCH=3\n")
-            subprocess.run(["tar", "-czf", work / "m.tar.gz", "-C", work,
-                            "mariadb 1"], check=True)
-            (work / "m.dsc").write_text("Version: 1:11.8.9-0+deb13u1\n")
-            for given in (source, work / "m.tar.gz", work / "m.dsc"):
-                status, output = shell(script, "--source", str(given), "a", "--",
-                                       "--source", "x")
-                self.assertEqual(status, 0, output)
-                self.assertEqual(output, f"11.8 {TOP}/out/source/11.8 {given}\n"
-                                 "<a><--><--source><x>")
+        source = self.work / "mariadb 1"
+        put(source / "VERSION", "MYSQL_VERSION_MAJOR=11\nMYSQL_VERSION_MINOR=8\n"
+            "MYSQL_VERSION_PATCH=3\n")
+        subprocess.run(["tar", "-czf", self.work / "m.tar.gz", "-C", self.work,
+                        "mariadb 1"], check=True)
+        put(self.work / "m.dsc", "Version: 1:11.8.9-0+deb13u1\n")
+        for given in (source, self.work / "m.tar.gz", self.work / "m.dsc"):
+            self.assertEqual(
+                shell(script, "--source", given, "a", "--", "--source", "x"),
+                (0, f"11.8 {TOP}/out/source/11.8 {given}\n<a><--><--source><x>"))
 
-    def test_source_that_is_none_is_wrong_usage(self):
-        for given in ("/nonexistent", "/etc"):
-            status, output = shell("echo reached", "--source", given)
-            self.assertEqual(status, 2, output)
-            self.assertNotIn("reached", output)
-
-    def test_architecture_has_trees_of_its_own(self):
+    def test_foreign_architecture_has_trees_of_its_own(self):
         script = 'echo "$arch $trees $whole_trees"; printf "<%s>" "$@"'
-        status, output = shell(script, "--arch", "arm64", "--base", "11.8", "a",
-                               before="dpkg() { echo amd64; }; takes_arch=yes;")
-        self.assertEqual(status, 0)
-        trees = f"{TOP}/out/arm64/11.8"
-        self.assertEqual(output, f"arm64 {trees} {trees}\n<a>")
-
-    def test_architecture_of_this_machine_is_not_foreign(self):
-        _, output = shell('echo "<$arch> $trees"', "--arch", "arm64", "--base", "11.8",
-                          before="dpkg() { echo arm64; }; takes_arch=yes;")
-        self.assertEqual(output, f"<> {TOP}/out/11.8\n")
+        for here, arch, trees in (("amd64", "arm64", f"{TOP}/out/arm64/11.8"),
+                                  ("arm64", "", f"{TOP}/out/11.8")):
+            self.assertEqual(
+                shell(script, "--arch", "arm64", "--base", "11.8", "a",
+                      before=f"dpkg() {{ echo {here}; }}; takes_arch=yes;"),
+                (0, f"{arch} {trees} {trees}\n<a>"))
 
     @unittest.skipIf(platform.machine() == "aarch64", "arm64 is not foreign here")
     def test_architecture_that_does_not_go_is_wrong_usage(self):
@@ -91,24 +70,19 @@ class BaseTest(unittest.TestCase):
                                     ("test", "arm64", "stress"),
                                     ("package", "arm64")):
             with self.subTest(command=command, arguments=arguments):
-                done = subprocess.run(
-                    [TOP / "BUILD" / command, "--arch", *arguments],
-                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                    check=False)
-                self.assertEqual(done.returncode, 2, done.stdout)
-                self.assertIn("arch", done.stdout)
+                status, said = answer([TOP / "BUILD" / command, "--arch", *arguments])
+                self.assertEqual(status, 2, said)
+                self.assertIn("arch", said)
 
     def test_default_is_the_series_of_the_debian_release(self):
-        with tempfile.TemporaryDirectory() as work:
-            file = pathlib.Path(work, "os-release")
-            for text, series in (("ID=debian\nVERSION_ID=\"12\"\n", "10.11"),
-                                 ("ID=debian\nVERSION_ID=\"13\"\n", "11.8"),
-                                 ("ID=ubuntu\nVERSION_ID=\"12\"\n", "10.11"),
-                                 ("ID=debian\n", "10.11"), (None, "10.11")):
-                file.unlink(missing_ok=True)
-                if text is not None:
-                    file.write_text(text)
-                self.assertEqual(shell(f"default_base '{file}'"), (0, series))
+        file = self.work / "os-release"
+        self.assertEqual(shell(f"default_base '{file}'"), (0, "10.11"))
+        for text, series in (('ID=debian\nVERSION_ID="12"\n', "10.11"),
+                             ('ID=debian\nVERSION_ID="13"\n', "11.8"),
+                             ('ID=ubuntu\nVERSION_ID="12"\n', "10.11"),
+                             ("ID=debian\n", "10.11")):
+            put(file, text)
+            self.assertEqual(shell(f"default_base '{file}'"), (0, series))
 
     def test_each_series_says_what_the_commands_read(self):
         found = [package.base_values(TOP, re.fullmatch(
@@ -125,19 +99,15 @@ class BaseTest(unittest.TestCase):
                  "1:11.8.9+ds-0+deb13u1+tc2026.11"),
                 ("10.11", "1:10.11.18-0+deb12u1", "10.11.18",
                  "1:10.11.18-0+deb12u1+tc2026.11")):
-            with (tempfile.TemporaryDirectory() as work, mock.patch.object(
-                    package.fetch_source, "machine_release", lambda: None)):
-                trees = pathlib.Path(work)
-                (trees / "stock").mkdir()
+            with mock.patch.object(package.fetch_source, "machine_release", lambda: None):
                 arguments = argparse.Namespace(
-                    top=TOP, trees=trees, base=base, output=trees,
+                    top=TOP, trees=self.work, base=base, output=self.work,
                     debug_symbols=False, release="2026.11")
-                (trees / "stock/version").write_text(version + "\n")
+                put(self.work / "stock/version", version + "\n")
                 found = package.Package(arguments)
-                self.assertEqual((found.upstream, found.version),
-                                 (upstream, made))
-                (trees / "stock/version").write_text("11.8.9\n")
-                with self.assertRaises(package.PackageError):
+                self.assertEqual((found.upstream, found.version), (upstream, made))
+                put(self.work / "stock/version", "11.8.9\n")
+                with self.assertRaises(Problem):
                     package.Package(arguments)
 
     def test_package_names_each_file_of_the_patch_set(self):

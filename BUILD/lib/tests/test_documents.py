@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Tests of documents.py, and that nothing is wrong in the documents."""
 
-import pathlib
 import re
-import sys
-import tempfile
 import unittest
 
-TOP = pathlib.Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(TOP / "BUILD/lib"))
-import documents  # noqa: E402
+from support import TOP, WorkTest, put
+
+import documents
 
 # Names of other programs, and of what an example defines
 ELSEWHERE = {
@@ -117,12 +114,10 @@ class SizeTest(unittest.TestCase):
             self.assertFalse(documents.has_anchor(text, anchor), anchor)
 
 
-class NamesTest(unittest.TestCase):
+class NamesTest(WorkTest):
     def setUp(self):
-        work = tempfile.TemporaryDirectory()
-        self.addCleanup(work.cleanup)
-        self.top = pathlib.Path(work.name, "top")
-        self.tree = pathlib.Path(work.name, "tree")
+        super().setUp()
+        self.top, self.tree = self.work / "top", self.work / "tree"
         for file, text in (
                 (self.top / "sql/new.cc", "int take_it() { return 0; }\n"),
                 (self.top / "sql/old.cc.patch", "+  {\"files_kept\", 0},\n"),
@@ -130,8 +125,7 @@ class NamesTest(unittest.TestCase):
                 (self.top / "out/made.cc", "made_here\n"),
                 (self.tree / "sql/old.cc", "void THR_LOCK_all();\n"),
                 (self.tree / "storage/tokudb/far.cc", "too_far\n")):
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text)
+            put(file, text)
         self.source = documents.Source(self.top, self.tree)
 
     def problems(self, text, elsewhere=()):

@@ -2,26 +2,18 @@
 """Tests of everything.py, and of 'all' in run_tests.py: which suites there are,
 what is made again after an interruption, and what counts as worse."""
 
-import contextlib
-import io
-import pathlib
-import subprocess
-import sys
-import tempfile
 import types
-import unittest
 
-TOP = pathlib.Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(TOP / "BUILD/lib"))
-import everything  # noqa: E402
-import run_tests  # noqa: E402
+from support import WorkTest, git, put, quiet
+
+import everything
+import run_tests
 
 
-class SuitesTest(unittest.TestCase):
+class SuitesTest(WorkTest):
     def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.source = pathlib.Path(directory.name)
+        super().setUp()
+        self.source = self.work
         (self.source / "mysql-test/suite/archive/t").mkdir(parents=True)
         for path, is_default in (
                 ("plugin/disks/mysql-test/disks", "sub is_default { 1 }"),
@@ -33,8 +25,7 @@ class SuitesTest(unittest.TestCase):
                 ("storage/x/mysql-test/x", "sub is_default { 0 }"),
                 ("storage/x/mysql-test/x_rpl", "#sub is_default { 1 }"),
                 ("storage/x/mysql-test/x_backup", "sub skip_combinations {}")):
-            (self.source / path).mkdir(parents=True, exist_ok=True)
-            (self.source / path / "suite.pm").write_text(
+            put(self.source / path / "suite.pm",
                 f"@ISA = qw(My::Suite);\n{is_default}\nbless {{ }};\n")
 
     def write(self, text):
@@ -57,9 +48,7 @@ class SuitesTest(unittest.TestCase):
                  "suite/archive/e.inc": "--source ../../include/inner.inc\n",
                  "suite/other/t/f.test": "--source include/have_debug.inc\n"}
         for name, text in files.items():
-            path = self.source / "mysql-test" / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
+            put(self.source / "mysql-test" / name, text)
         self.assertEqual(everything.debug_tests(self.source),
                          ["main.a", "main.c", "archive.d"])
 
@@ -69,74 +58,50 @@ class SuitesTest(unittest.TestCase):
             everything.default_suites(self.source)
 
 
-class StateTest(unittest.TestCase):
-    def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.top = pathlib.Path(directory.name)
-
-    def commit(self, **files):
-        for name, text in files.items():
-            path = self.top / name.replace("_", "/").replace("DOT", ".")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-        for words in (["init", "-q"], ["add", "."],
-                      ["-c", "user.name=a", "-c", "user.email=b", "commit",
-                       "-q", "-m", "c"]):
-            subprocess.run(["git", "-C", str(self.top), *words], check=True)
-
-    def test_documents_count_for_the_unit_run_only(self):
-        self.commit(READMEDOTmd="1", docs_aDOTsvg="1", sql_aDOTcc="1")
-        before = everything.states(self.top)
-        self.top.joinpath("README.md").write_text("2")
-        self.top.joinpath("docs/a.svg").write_text("2")
-        after = everything.states(self.top)
-        self.assertEqual(before[""], after[""])
-        self.assertNotEqual(before["unit"], after["unit"])
-
-    def test_stress_programs_count_for_the_stress_runs(self):
-        self.commit(**{"sql-bench_stress_aDOTpy": "1", "sql_aDOTcc": "1"})
-        before = everything.states(self.top)
-        self.top.joinpath("sql-bench/stress/a.py").write_text("2")
-        after = everything.states(self.top)
-        self.assertEqual(before[""], after[""])
-        self.assertNotEqual(before["stress"], after["stress"])
-
-    def test_code_counts_whether_committed_changed_or_new(self):
-        found = set()
-        self.commit(sql_aDOTcc="1")
-        found.add(everything.states(self.top)[""])
-        self.top.joinpath("sql/a.cc").write_text("2")
-        found.add(everything.states(self.top)[""])
-        for text in ("1", "2"):
-            self.top.joinpath("sql/b.cc").write_text(text)
-            found.add(everything.states(self.top)[""])
-        self.commit(sql_aDOTcc="3")
-        found.add(everything.states(self.top)[""])
-        self.assertEqual(len(found), 5)
-
-    def test_outside_of_a_clone_the_state_is_unknown(self):
-        self.assertEqual(everything.states(self.top),
+class StateTest(WorkTest):
+    def test_files_count_for_the_runs_that_read_them(self):
+        """Documents for the unit run only, stress programs also for the stress runs,
+        and code for all, whether it is committed, changed or new."""
+        self.assertEqual(everything.states(self.work),      # outside of a clone
                          {"unit": "unknown", "stress": "unknown", "": "unknown"})
+        git(self.work, "init", "-q")
+        for name in ("README.md", "docs/a.svg", "sql-bench/stress/a.py", "sql/a.cc"):
+            put(self.work / name, "1")
+        git(self.work, "add", ".")
+        git(self.work, "commit", "-q", "-m", "c")
+        before = everything.states(self.work)
+        for name, text, runs in (
+                ("README.md", "2", {"unit"}), ("docs/a.svg", "2", {"unit"}),
+                ("sql-bench/stress/a.py", "2", {"unit", "stress"}),
+                ("sql/a.cc", "2", {"unit", "stress", ""}),
+                ("sql/b.cc", "1", {"unit", "stress", ""}),
+                ("sql/b.cc", "2", {"unit", "stress", ""})):
+            put(self.work / name, text)
+            now = everything.states(self.work)
+            self.assertEqual({run for run in now if now[run] != before[run]}, runs, name)
+            before = now
+        git(self.work, "add", ".")
+        git(self.work, "commit", "-q", "-m", "c")
+        self.assertNotEqual(everything.states(self.work)[""], before[""])
 
 
-class RunsTest(unittest.TestCase):
+class RunsTest(WorkTest):
     def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.directory = pathlib.Path(directory.name)
+        super().setUp()
         self.made = []
+
+    def runner(self):
+        runner = types.SimpleNamespace(
+            top=self.work, trees=self.work, older=None, tables=None, arch=None,
+            excuse=lambda name: None)
+        runner.counts = lambda results: run_tests.Runner.counts(runner, results)
+        return runner
 
     def all_at(self, code, outcome="passed", documents="d1"):
         """Run a run of code and the unit run, each of one test, as 'all' does
         if their files are in these states."""
-        runner = types.SimpleNamespace(
-            top=self.directory, trees=self.directory / "10.11",
-            excuse=lambda name: None)
-        runner.trees.mkdir(exist_ok=True)
-        runner.counts = lambda results: run_tests.Runner.counts(runner, results)
-        whole = run_tests.Everything(runner, record=False)
-        whole.kept = everything.Kept(runner.trees / "tests-made.json",
+        whole = run_tests.Everything(self.runner(), record=False)
+        whole.kept = everything.Kept(self.work / "tests-made.json",
                                      {"unit": code + documents, "": code})
 
         def make(run):
@@ -176,66 +141,55 @@ class RunsTest(unittest.TestCase):
                          {"main-:release": (1, 0, 0), "unit:release": (1, 0, 0)})
 
     def test_record_is_read_as_it_was_written(self):
-        file = self.directory / "tested"
+        file = self.work / "tested"
         counts = {"main-:release": (1129, 0, 40), "stress:tsan": (5, 0, 0)}
         everything.write_tested(file, counts)
         self.assertEqual(everything.read_tested(file), counts)
-        self.assertEqual(everything.read_tested(self.directory / "none"), {})
+        self.assertEqual(everything.read_tested(self.work / "none"), {})
 
     def test_a_record_takes_the_place_of_that_of_its_series_and_command(self):
-        (self.directory / "BUILD/lib").mkdir(parents=True)
+        put(self.work / "BUILD/lib/tested.tsv")
         for version, command, passed in (
                 ("11.8.6", "suite", 1), ("10.11.18", "suite", 2),
                 ("10.11.18", "main", 3), ("10.11.19", "suite", 4)):
-            everything.record(self.directory, version, command, (passed, 0, 5), "r1")
-        self.assertEqual(everything.read_records(self.directory), [
+            everything.record(self.work, version, command, (passed, 0, 5), "r1")
+        self.assertEqual(everything.read_records(self.work), [
             ("10.11.18", "main", "3", "0", "5", "r1"),
             ("10.11.19", "suite", "4", "0", "5", "r1"),
             ("11.8.6", "suite", "1", "0", "5", "r1")])
 
     def test_runs_record_what_they_found(self):
-        (self.directory / "BUILD/lib").mkdir(parents=True)
-        (self.directory / "BUILD/topics").mkdir()
-        (self.directory / "stock").mkdir()
-        (self.directory / "stock/version").write_text("1:10.11.18-0+deb12u1\n")
-        (self.directory / "README.md").write_text(
-            "<!-- pages.py: tested -->\n<!-- end -->\n")
-        runner = types.SimpleNamespace(
-            top=self.directory, trees=self.directory, older=None, tables=None, arch=None,
-            excuse=lambda name: None)
-        runner.counts = lambda results: run_tests.Runner.counts(runner, results)
+        put(self.work / "BUILD/lib/tested.tsv")
+        (self.work / "BUILD/topics").mkdir()
+        put(self.work / "stock/version", "1:10.11.18-0+deb12u1\n")
+        put(self.work / "README.md", "<!-- pages.py: tested -->\n<!-- end -->\n")
+        runner = self.runner()
         results = []
         for outcome in ("passed", "failed"):
             results.append(run_tests.Results("x"))
             results[-1].add("a test", outcome)
         runs = ["suite:release", "suite:debug"]
         for name in (None, "all"):
-            with contextlib.redirect_stdout(io.StringIO()):
+            with quiet():
                 run_tests.Runner.record(runner, name, runs, results)
-        self.assertEqual(everything.read_records(self.directory), [
+        self.assertEqual(everything.read_records(self.work), [
             ("10.11.18", "all", "1", "1", "0", "unknown"),
             ("10.11.18", "suite", "1", "0", "0", "unknown"),
             ("10.11.18", "suite --type debug", "0", "1", "0", "unknown")])
         self.assertIn("| 10.11.18 | `suite --type debug` | 0 | 1 | 0 | unknown |\n",
-                      (self.directory / "README.md").read_text())
+                      (self.work / "README.md").read_text())
 
     def test_a_revision_is_that_of_the_last_change_of_the_code(self):
-        def git(*words):
-            subprocess.run(["git", "-c", "user.name=n", "-c", "user.email=e",
-                            *words], cwd=self.directory, check=True,
-                           stdout=subprocess.DEVNULL)
-        self.assertEqual(everything.revision(self.directory / "none"), "unknown")
-        git("init", "-q")
+        self.assertEqual(everything.revision(self.work / "none"), "unknown")
+        git(self.work, "init", "-q")
         found = []
         for name in ("sql/a.cc", "docs/A.md", "sql/a.cc"):
-            file = self.directory / name
-            file.parent.mkdir(exist_ok=True)
-            file.write_text(str(len(found)))
+            put(self.work / name, str(len(found)))
             if found and name == "sql/a.cc":
-                found.append(everything.revision(self.directory))
-            git("add", ".")
-            git("commit", "-q", "-m", name)
-            found.append(everything.revision(self.directory))
+                found.append(everything.revision(self.work))
+            git(self.work, "add", ".")
+            git(self.work, "commit", "-q", "-m", name)
+            found.append(everything.revision(self.work))
         self.assertEqual(found[:3], [found[0], found[0], found[0] + "-dirty"])
         self.assertNotIn(found[3], found[:3])
 

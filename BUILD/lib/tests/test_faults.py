@@ -3,11 +3,11 @@
 
 import pathlib
 import subprocess
-import sys
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-import faults_test  # noqa: E402
+from support import TOP
+
+import faults_test
 
 
 class Outcomes(unittest.TestCase):
@@ -33,7 +33,7 @@ class Outcomes(unittest.TestCase):
 
     def test_wrong_usage(self):
         for words in (["faults", "--minutes", "x"], ["suite", "--minutes", "3"]):
-            done = subprocess.run([faults_test.TOP / "BUILD/test", *words], check=False,
+            done = subprocess.run([TOP / "BUILD/test", *words], check=False,
                                   capture_output=True)
             self.assertEqual(done.returncode, 2)
 

@@ -1,20 +1,16 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Tests of hunks.py."""
 
-import pathlib
 import random
 import shutil
 import subprocess
-import sys
-import tempfile
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-sys.dont_write_bytecode = True
+from support import WorkTest
 
-import hunks                                            # noqa: E402
-from hunks import Edit                                  # noqa: E402
+import hunks
+from common import Problem
+from hunks import Edit
 
 STOCK = [f"line {number}\n" for number in range(1, 41)]
 
@@ -28,16 +24,6 @@ def applied(difference, topics=None, lines=None):
         difference, hunks.content_of(lines or STOCK), topics))
 
 
-def with_patch(difference, lines):
-    """What GNU patch makes of it."""
-    with tempfile.TemporaryDirectory() as work:
-        file = pathlib.Path(work, "file")
-        file.write_bytes(hunks.content_of(lines))
-        subprocess.run(["patch", "--fuzz=0", "--batch", "-s", str(file)],
-                       input=difference.encode(), check=True)
-        return hunks.lines_of(file.read_bytes())
-
-
 def symmetric(difference):
     """Whether each hunk has as much context before as after it: GNU patch
     takes one that has not for the first or the last lines of a file."""
@@ -48,7 +34,15 @@ def symmetric(difference):
     return True
 
 
-class HunksTest(unittest.TestCase):
+class HunksTest(WorkTest):
+    def with_patch(self, difference, lines):
+        """What GNU patch makes of it."""
+        file = self.work / "file"
+        file.write_bytes(hunks.content_of(lines))
+        subprocess.run(["patch", "--fuzz=0", "--batch", "-s", file],
+                       input=difference.encode(), check=True)
+        return hunks.lines_of(file.read_bytes())
+
     def test_context_is_one_line_where_that_is_unambiguous(self):
         difference = text([Edit(19, 20, ["new\n"], "a")])
         self.assertEqual(difference.count("\n "), 2)
@@ -60,7 +54,7 @@ class HunksTest(unittest.TestCase):
         self.assertEqual(applied(difference, None, lines),
                          lines[:5] + ["  b;\n"] + lines[5:])
         self.assertEqual(applied(difference, None, lines),
-                         with_patch(difference, lines))
+                         self.with_patch(difference, lines))
 
     def test_context_on_one_side_is_better_than_very_much(self):
         block = [f"{number};\n" for number in range(6)]
@@ -111,13 +105,13 @@ class HunksTest(unittest.TestCase):
         difference = (text([Edit(4, 6, ["x\n"], "a")])
                       + "".join(text([Edit(5, 5, ["y\n"], "b")])
                                 .splitlines(keepends=True)[2:]))
-        with self.assertRaisesRegex(hunks.HunkError, "change line 6.*a, b"):
+        with self.assertRaisesRegex(Problem, "change line 6.*a, b"):
             applied(difference)
 
     def test_place_that_is_not_there_is_an_error(self):
         difference = text([Edit(19, 20, ["new\n"], "a")])
         for lines in (STOCK[:19], STOCK * 2):
-            with self.assertRaisesRegex(hunks.HunkError,
+            with self.assertRaisesRegex(Problem,
                                         r"hunk 1 \(a\) is found [02] times"):
                 applied(difference, None, lines)
 
@@ -125,7 +119,7 @@ class HunksTest(unittest.TestCase):
         difference = text([Edit(19, 20, ["new\n"], "a")])
         for old, new in (("-19,3", "-19,4"), ("-19,3", "-19,2"),
                          ("+19,3", "+19,9")):
-            with self.assertRaises(hunks.HunkError):
+            with self.assertRaises(Problem):
                 hunks.read_hunks(difference.replace(old, new))
 
     def test_random_edits_are_written_and_read(self):
@@ -146,7 +140,7 @@ class HunksTest(unittest.TestCase):
                 continue
             try:
                 difference = text(edits, lines)
-            except hunks.HunkError as error:
+            except Problem as error:
                 self.assertIn("cannot be told apart", str(error))
                 continue
             wanted = hunks.apply_edits(edits, lines)
@@ -157,7 +151,7 @@ class HunksTest(unittest.TestCase):
             if symmetric(difference) and all(
                     one[1] <= other[0] for one, other in zip(spans, spans[1:])):
                 with_gnu_patch += 1
-                self.assertEqual(with_patch(difference, lines), wanted)
+                self.assertEqual(self.with_patch(difference, lines), wanted)
         self.assertGreater(with_gnu_patch, 10)
 
 
@@ -193,14 +187,14 @@ class RebaseTest(unittest.TestCase):
 
     def test_edit_elsewhere_needs_a_topic(self):
         edit = ("line 30\n", "line thirty\n")
-        with self.assertRaisesRegex(hunks.NoTopic, "line 34"):
+        with self.assertRaisesRegex(Problem, "line 34"):
             self.rebase(edit)
         self.assertEqual(self.rebase(edit, asked="c")[3],
                          Edit(29, 30, ["line thirty\n"], "c"))
 
     def test_edit_between_two_topics_needs_one(self):
         edit = ("and a half\n", "and a half\nbetween\n")
-        with self.assertRaises(hunks.NoTopic):
+        with self.assertRaises(Problem):
             self.rebase(edit)
         self.assertEqual(self.rebase(edit, asked="b")[1],
                          Edit(5, 5, ["between\n", "inserted\n"], "b"))
@@ -209,7 +203,7 @@ class RebaseTest(unittest.TestCase):
 
     def test_edit_across_two_topics_needs_one(self):
         edit = ("half\ninserted\n", "half, inserted\n")
-        with self.assertRaises(hunks.NoTopic):
+        with self.assertRaises(Problem):
             self.rebase(edit)
         self.assertEqual(self.rebase(edit, asked="b")[0],
                          Edit(4, 5, ["five\n"], "a"))
@@ -255,7 +249,7 @@ class ReplacedTest(unittest.TestCase):
     def test_conditional_must_end(self):
         for code in (self.CODE[:8], ["#ifdef REPLACED_CODE\n", "#else\n",
                                      "#endif\n"]):
-            with self.assertRaises(hunks.HunkError):
+            with self.assertRaises(Problem):
                 hunks.without_replaced(code)
 
 

@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Tests of pages.py, and that the documents are as it writes them."""
 
-import pathlib
 import re
-import sys
-import tempfile
 import unittest
 
-TOP = pathlib.Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(TOP / "BUILD/lib"))
-import overlay  # noqa: E402
-import pages  # noqa: E402
+from support import TOP, WorkTest, put
+
+import overlay
+import pages
 
 
 class DocumentsTest(unittest.TestCase):
@@ -53,7 +50,7 @@ class DocumentsTest(unittest.TestCase):
             new - set(re.findall(r"\.\./(sql/[\w-]+\.cc?)", added)), set())
 
 
-class PagesTest(unittest.TestCase):
+class PagesTest(WorkTest):
     def test_first_sentence(self):
         for text, wanted in (
                 ("/* SPDX-License-Identifier: X */\n/* What. Why. */", "What"),
@@ -66,30 +63,28 @@ class PagesTest(unittest.TestCase):
             self.assertEqual(pages.first_sentence(text), wanted)
 
     def test_blocks_are_written_anew(self):
-        with tempfile.TemporaryDirectory() as work:
-            top = pathlib.Path(work)
-            for name, text in (
-                    ("BUILD/parts", "# x\nfast  it is fast\nsmall  it is small\n"),
-                    ("BUILD/topics/30-one", "Part: fast\n\nOne thing\n\nFiles:\n"
-                     "  sql/one.cc\n  sql/one.h\n"),
-                    ("BUILD/topics/40-two", "Part: small\nNeeds: one\n"
-                     "Upstream: MDEV-1\n\nTwo things\n\nFiles:\n"),
-                    ("sql/one.cc", "/* It counts.\n*/\n" + "\n" * 160),
-                    ("sql/one.h", "/* See one.cc */\n"),
-                    ("sql/old.cc.patch", "Description: x\n\n--- a\n+++ b\n"
-                     "@@ -1 +1,2 @@ two\n a\n+b\n"),
-                    ("docs/parts/small.md", "Hello\n"
-                     "<!-- pages.py: topics small -->\nold\n<!-- end -->\nBye\n"
-                     "<!-- pages.py: files fast -->\n<!-- end -->\n"
-                     "<!-- pages.py: files small -->\n<!-- end -->\n"),
-                    ("README.md", "<!-- pages.py: parts -->\n<!-- end -->\n")):
-                (top / name).parent.mkdir(parents=True, exist_ok=True)
-                (top / name).write_text(text)
-            here = pages.Pages(top)
-            text = here.text(top / "docs/parts/small.md")
-            readme = here.text(top / "README.md")
-            self.assertEqual(pages.documents(top),
-                             [top / "README.md", top / "docs/parts/small.md"])
+        top = self.work
+        for name, text in (
+                ("BUILD/parts", "# x\nfast  it is fast\nsmall  it is small\n"),
+                ("BUILD/topics/30-one", "Part: fast\n\nOne thing\n\nFiles:\n"
+                 "  sql/one.cc\n  sql/one.h\n"),
+                ("BUILD/topics/40-two", "Part: small\nNeeds: one\n"
+                 "Upstream: MDEV-1\n\nTwo things\n\nFiles:\n"),
+                ("sql/one.cc", "/* It counts.\n*/\n" + "\n" * 160),
+                ("sql/one.h", "/* See one.cc */\n"),
+                ("sql/old.cc.patch", "Description: x\n\n--- a\n+++ b\n"
+                 "@@ -1 +1,2 @@ two\n a\n+b\n"),
+                ("docs/parts/small.md", "Hello\n"
+                 "<!-- pages.py: topics small -->\nold\n<!-- end -->\nBye\n"
+                 "<!-- pages.py: files fast -->\n<!-- end -->\n"
+                 "<!-- pages.py: files small -->\n<!-- end -->\n"),
+                ("README.md", "<!-- pages.py: parts -->\n<!-- end -->\n")):
+            put(top / name, text)
+        here = pages.Pages(top)
+        text = here.text(top / "docs/parts/small.md")
+        readme = here.text(top / "README.md")
+        self.assertEqual(pages.documents(top),
+                         [top / "README.md", top / "docs/parts/small.md"])
         self.assertTrue(text.startswith(
             "Hello\n<!-- pages.py: topics small -->\n1 topic, 100 lines of the "
             "server's source, edits in 1 of MariaDB's files. It takes with it "

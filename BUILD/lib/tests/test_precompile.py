@@ -3,14 +3,14 @@
 may, and that the compiler agrees.
 """
 
-import pathlib
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
-TOP = pathlib.Path(__file__).resolve().parents[3]
+from support import TOP, WorkTest, put
+
+
 PROGRAM = TOP / "BUILD/lib" / "precompile.py"
 
 HEADERS = {
@@ -47,131 +47,80 @@ struct a_class { char c; long l; };
 }
 
 
-class PrecompileTest(unittest.TestCase):
+class PrecompileTest(WorkTest):
     def setUp(self):
-        work = tempfile.TemporaryDirectory()
-        self.addCleanup(work.cleanup)
-        self.folder = pathlib.Path(work.name)
+        super().setUp()
         for name, text in HEADERS.items():
-            (self.folder / name).write_text(text)
+            put(self.work / name, text)
 
-    def run_on(self, text, *, header="class.h", status=0):
-        """The reason why a source file is left out; '' if it is not."""
-        source = self.folder / "source.cc"
-        source.write_text(text)
+    def run_on(self, text, header="class.h"):
+        """(exit status, the reason why a source file is left out, if it is)"""
+        source = self.work / "source.cc"
+        put(source, text)
         done = subprocess.run(
-            [sys.executable, str(PROGRAM), "--include", str(self.folder),
-             "--header", header, str(source)], text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
-        self.assertEqual(done.returncode, status, done.stderr)
-        if not done.stdout:
-            return ""
-        path, _, reason = done.stdout.rstrip("\n").partition("\t")
-        self.assertEqual(path, str(source))
-        return reason
+            [sys.executable, TOP / "BUILD/lib/precompile.py", "--include", self.work,
+             "--header", header, source], capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout.rstrip("\n").removeprefix(f"{source}\t")
 
-    def test_plain_file_is_not_left_out(self):
-        self.assertEqual(self.run_on(
-            '#include "class.h"\n#define WITH_MORE\nint i= BASIS_SIZE;\n'), "")
+    def test_files_that_mean_the_same(self):
+        for text in (
+                '#include "class.h"\n#define WITH_MORE\nint i= BASIS_SIZE;\n',
+                '#include "elsewhere.h"\n#include <stdio.h>\n#include "class.h"\n',
+                # What is not precompiled comes behind
+                '#include "class.h"\n#include "provider.h"\n',
+                '#include "class.h"\n#include "plugin.h"\n',
+                '#include "class.h"\n#define _GNU_SOURCE\n#include <stdio.h>\n',
+                # Only a comment names the macro, or defines it
+                '#define OTHER_MACRO 1\n#include "class.h"\n',
+                '/*\n#define WITH_MORE 1\n*/\n#include "class.h"\n',
+                '#pragma GCC diagnostic ignored "-Wpragmas"\n#include "class.h"\n'):
+            with self.subTest(text):
+                self.assertEqual(self.run_on(text), (0, ""))
 
-    def test_file_that_includes_other_headers_first_is_not_left_out(self):
-        self.assertEqual(self.run_on(
-            '#include "elsewhere.h"\n#include <stdio.h>\n'
-            '#include "class.h"\n'), "")
-
-    def test_macro_before_the_header(self):
-        self.assertEqual(self.run_on(
-            '#define WITH_MORE 1\n#include "class.h"\n'),
-            "basis.h depends on WITH_MORE")
-
-    def test_macro_of_a_header_that_is_not_precompiled(self):
-        self.assertEqual(self.run_on(
-            '#include "provider.h"\n#include "class.h"\n'),
-            "basis.h depends on WITH_MORE")
-
-    def test_header_that_is_not_precompiled_behind_the_others(self):
-        self.assertEqual(self.run_on(
-            '#include "class.h"\n#include "provider.h"\n'), "")
-
-    def test_macro_between_headers(self):
-        self.assertEqual(self.run_on(
-            '#include "elsewhere.h"\n#define WITH_MORE 1\n'
-            '#include "class.h"\n'), "basis.h depends on WITH_MORE")
-
-    def test_macro_that_is_undefined_before_the_header(self):
-        self.assertEqual(self.run_on(
-            '#undef WITH_MORE\n#include "class.h"\n'),
-            "basis.h depends on WITH_MORE")
-
-    def test_macro_that_a_header_sets_for_another_one(self):
-        self.assertEqual(self.run_on(
-            '#include "plugin.h"\n#include "class.h"\n'),
-            "basis.h depends on WITH_MORE")
+    def test_files_that_mean_something_else(self):
+        for text, reason in (
+                ('#define WITH_MORE 1\n', "basis.h depends on WITH_MORE"),
+                ('#undef WITH_MORE\n', "basis.h depends on WITH_MORE"),
+                # Of headers that are not precompiled
+                ('#include "provider.h"\n', "basis.h depends on WITH_MORE"),
+                ('#include "plugin.h"\n', "basis.h depends on WITH_MORE"),
+                ('#include "elsewhere.h"\n#define WITH_MORE 1\n',
+                 "basis.h depends on WITH_MORE"),
+                ('#define _GNU_SOURCE\n', "stddef.h depends on _GNU_SOURCE"),
+                ('#pragma pack(1)\n', "class.h depends on #pragma pack(1)")):
+            with self.subTest(text):
+                self.assertEqual(self.run_on(text + '#include "class.h"\n'), (0, reason))
 
     def test_macro_that_the_precompiled_header_sets_for_another_one(self):
-        self.assertEqual(self.run_on('#include "class.h"\n',
-                                     header="plugin.h"),
-                         "basis.h depends on WITH_MORE")
-
-    def test_order_of_both_as_in_the_precompiled_header(self):
-        self.assertEqual(self.run_on(
-            '#include "class.h"\n#include "plugin.h"\n'), "")
-
-    def test_macro_that_only_a_comment_names(self):
-        self.assertEqual(self.run_on(
-            '#define OTHER_MACRO 1\n#include "class.h"\n'), "")
-
-    def test_macro_in_a_comment(self):
-        self.assertEqual(self.run_on(
-            '/*\n#define WITH_MORE 1\n*/\n#include "class.h"\n'), "")
-
-    def test_macro_of_the_system(self):
-        self.assertEqual(self.run_on(
-            '#define _GNU_SOURCE\n#include "class.h"\n'),
-            "stddef.h depends on _GNU_SOURCE")
-
-    def test_macro_of_the_system_behind_the_header(self):
-        self.assertEqual(self.run_on(
-            '#include "class.h"\n#define _GNU_SOURCE\n#include <stdio.h>\n'),
-            "")
-
-    def test_pragma(self):
-        self.assertEqual(self.run_on(
-            '#pragma pack(1)\n#include "class.h"\n'),
-            "class.h depends on #pragma pack(1)")
-
-    def test_pragma_about_warnings(self):
-        self.assertEqual(self.run_on(
-            '#pragma GCC diagnostic ignored "-Wpragmas"\n'
-            '#include "class.h"\n'), "")
+        self.assertEqual(self.run_on('#include "class.h"\n', "plugin.h"),
+                         (0, "basis.h depends on WITH_MORE"))
 
     def test_header_that_does_not_exist(self):
-        self.run_on("", header="none.h", status=1)
+        self.assertEqual(self.run_on("", "none.h"), (1, ""))
 
     @unittest.skipUnless(shutil.which("g++"), "there is no g++")
     def test_compiler_agrees(self):
         """What is left out is another program with the header precompiled."""
-        def size(*arguments):
-            output = self.folder / "program"
-            subprocess.run(["g++", "-I", str(self.folder), *arguments,
-                            str(self.folder / "source.cc"), "-o",
-                            str(output)], check=True)
-            return subprocess.run([str(output)], check=False).returncode
+        header = self.work / "class.h"
 
-        body = "int main() { return 10 * sizeof(a_class) + BASIS_SIZE; }\n"
-        subprocess.run(["g++", "-I", str(self.folder), "-x", "c++-header",
-                        str(self.folder / "class.h"), "-o",
-                        str(self.folder / "class.h.gch")], check=True)
+        def size(*arguments):
+            output = self.work / "program"
+            subprocess.run(["g++", "-I", self.work, *arguments, self.work / "source.cc",
+                            "-o", output], check=True)
+            return subprocess.run([output], check=False).returncode
+
+        subprocess.run(["g++", "-I", self.work, "-x", "c++-header", header, "-o",
+                        self.work / "class.h.gch"], check=True)
         for before in ("", '#include "elsewhere.h"\n', "#define WITH_MORE\n",
                        '#include "plugin.h"\n', "#define OTHER_MACRO\n"):
             with self.subTest(before=before):
-                left_out = self.run_on(before + '#include "class.h"\n' + body)
-                precompiled = size("-include", str(self.folder / "class.h"))
-                (self.folder / "class.h.gch").rename(
-                    self.folder / "class.h.away")
+                _, left_out = self.run_on(
+                    before + '#include "class.h"\n'
+                    "int main() { return 10 * sizeof(a_class) + BASIS_SIZE; }\n")
+                precompiled = size("-include", header)
+                (self.work / "class.h.gch").rename(self.work / "class.h.away")
                 plain = size()
-                (self.folder / "class.h.away").rename(
-                    self.folder / "class.h.gch")
+                (self.work / "class.h.away").rename(self.work / "class.h.gch")
                 self.assertEqual(bool(left_out), plain != precompiled)
 
 

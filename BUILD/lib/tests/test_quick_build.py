@@ -2,15 +2,15 @@
 """Tests of configure.cmake and quick_build.cmake, with a small source."""
 
 import os
-import pathlib
 import re
 import shutil
-import subprocess
 import sys
-import tempfile
 import unittest
 
-TOP = pathlib.Path(__file__).resolve().parents[3]
+from support import TOP, WorkTest, put
+
+from common import answer
+
 # Another one than that of this machine
 CMAKE = os.environ.get("CMAKE", "cmake")
 # Its target sql has the name and the headers of MariaDB's.  mariadb-admin comes
@@ -36,11 +36,9 @@ add_library(ha_small MODULE a.cc)
 
 @unittest.skipUnless(shutil.which(CMAKE) and shutil.which("ninja")
                      and shutil.which("c++"), "needs cmake, ninja and c++")
-class QuickBuildTest(unittest.TestCase):
+class QuickBuildTest(WorkTest):
     def setUp(self):
-        work = tempfile.TemporaryDirectory()
-        self.addCleanup(work.cleanup)
-        self.work = pathlib.Path(work.name)
+        super().setUp()
         source = self.work / "stock/source"
         for name, text in (
                 ("CMakeLists.txt", LISTS), ("sql/CMakeLists.txt", SQL),
@@ -50,9 +48,7 @@ class QuickBuildTest(unittest.TestCase):
                 ("sql/own.cc", "/* SPDX-License-Identifier: x */\n"),
                 *((f"sql/{name}.cc", "#include <mariadb.h>\n")
                   for name in ("a", "b", "c", "d", "e", "flags"))):
-            path = source / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
+            put(source / name, text)
 
     def configure(self, variant="stock", edit=lambda text: text):
         """The build tree that configure.cmake has made."""
@@ -60,14 +56,12 @@ class QuickBuildTest(unittest.TestCase):
         quick_build.write_text(edit(
             (TOP / "cmake/quick_build.cmake").read_text()))
         shutil.copy(TOP / "BUILD/lib/precompile.py", self.work)
-        done = subprocess.run(
+        status, said = answer(
             [CMAKE, "-D", f"VARIANT={self.work / variant}", "-D", "TYPE=release",
              "-D", f"OPTIONS=-DCMAKE_PROJECT_INCLUDE={quick_build};"
              f"-DPRECOMPILE_PYTHON={sys.executable}",
-             "-P", str(TOP / "cmake/configure.cmake")],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            check=False)
-        self.assertEqual(done.returncode, 0, done.stdout)
+             "-P", TOP / "cmake/configure.cmake"])
+        self.assertEqual(status, 0, said)
         return self.work / variant / "release"
 
     def check(self, build):

@@ -1,34 +1,30 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Tests of release.py: the version of each commit, and how dpkg sorts them."""
 
-import pathlib
 import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
-TOP = pathlib.Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(TOP / "BUILD/lib"))
-import deploy_test  # noqa: E402
-import package  # noqa: E402
-import release  # noqa: E402
+from support import TOP, WorkTest, git
+
+import deploy_test
+import package
+import release
+from common import Problem
 
 
-class ReleaseTest(unittest.TestCase):
+class ReleaseTest(WorkTest):
     def setUp(self):
-        work = tempfile.TemporaryDirectory()
-        self.addCleanup(work.cleanup)
-        self.top = pathlib.Path(work.name, "clone")
+        super().setUp()
+        self.top = self.work / "clone"
         self.top.mkdir()
         self.git("init", "-q", "-b", "main")
         self.name("2026.11")
 
     def git(self, *words):
-        subprocess.run(["git", "-c", "user.name=n", "-c", "user.email=e",
-                        *words], cwd=self.top, check=True,
-                       stdout=subprocess.DEVNULL)
+        git(self.top, *words)
 
     def name(self, text):
         (self.top / "VERSION").write_text(f"# comment\n{text}\n")
@@ -89,7 +85,7 @@ class ReleaseTest(unittest.TestCase):
         self.commits(1)
         self.git("tag", "tc-2026.11")
         self.git("checkout", "-q", "main")
-        with self.assertRaisesRegex(release.ReleaseError, "tc-2026.11 is not"):
+        with self.assertRaisesRegex(Problem, "tc-2026.11 is not"):
             self.version()
 
     def test_shallow_clone_is_an_error(self):
@@ -98,14 +94,14 @@ class ReleaseTest(unittest.TestCase):
         subprocess.run(["git", "clone", "-q", "--depth=1",
                         f"file://{self.top}", str(shallow)], check=True)
         shutil.copy(self.top / "VERSION", shallow)
-        with self.assertRaisesRegex(release.ReleaseError, "shallow"):
+        with self.assertRaisesRegex(Problem, "shallow"):
             release.version(shallow)
 
     def test_only_a_release_is_named(self):
         for text in ("", "2026", "2026.13", "2026.1", "26.11", "2026.11~1",
                      "2026.11\n2026.12", "2026.11.0", "tc-2026.11"):
             self.name(text)
-            with self.subTest(text), self.assertRaises(release.ReleaseError):
+            with self.subTest(text), self.assertRaises(Problem):
                 release.release(self.top)
 
     def test_option_takes_versions_only(self):

@@ -5,16 +5,15 @@ when it is interrupted.
 """
 
 import os
-import pathlib
 import subprocess
 import sys
-import tempfile
 import unittest
+from unittest import mock
 
-TOP = pathlib.Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(TOP / "BUILD/lib"))
-import run_tests  # noqa: E402
-import topics  # noqa: E402
+from support import TOP, WorkTest, put
+
+import run_tests
+import topics
 
 OWN = ("/sql/table_cache.cc",)
 LINE = "=" * 18 + "\n"
@@ -107,7 +106,7 @@ class MtrEndTest(unittest.TestCase):
             retried=("main.b",)))
 
 
-class TestsOfTopicTest(unittest.TestCase):
+class TestsOfTopicTest(WorkTest):
     def test_tests_are_found_by_their_files(self):
         mtr, unit = run_tests.tests_of((
             "mysql-test/suite/table_cache/t/tc_ddl.test",
@@ -155,23 +154,19 @@ class TestsOfTopicTest(unittest.TestCase):
 
     def test_a_part_runs_its_tests_in_trees_of_its_own(self):
         runner = self.runner()
-        with tempfile.TemporaryDirectory() as work:
-            runner.trees = pathlib.Path(work, "10.11")
-            own = pathlib.Path(work, "part/query-cache/10.11")
-            test = own / "patched/source/mysql-test/suite/table_cache/t/qc_xa_detached.test"
-            test.parent.mkdir(parents=True)
-            test.touch()
-            (own / topics.SELECTION).write_text("query-cache\nquery-cache-xa\n")
-            ran = []
+        runner.trees = self.work / "10.11"
+        own = self.work / "part/query-cache/10.11"
+        put(own / "patched/source/mysql-test/suite/table_cache/t/qc_xa_detached.test")
+        put(own / topics.SELECTION, "query-cache\nquery-cache-xa\n")
+        ran = []
 
-            def mtr(self, suites, build_type, tests):
-                ran.append((self.tree(build_type), tests))
-                results = run_tests.Results("")
-                results.add(tests[0], "passed")
-                return results
+        def mtr(self, suites, build_type, tests):
+            ran.append((self.tree(build_type), tests))
+            results = run_tests.Results("")
+            results.add(tests[0], "passed")
+            return results
 
-            original, run_tests.Runner.mtr = run_tests.Runner.mtr, mtr
-            self.addCleanup(setattr, run_tests.Runner, "mtr", original)
+        with mock.patch.object(run_tests.Runner, "mtr", mtr):
             results = runner.run("part:query-cache", "debug")
         self.assertEqual(ran, [(own / "patched/debug", ["table_cache.qc_xa_detached"])])
         self.assertEqual(results.title, "part query-cache (debug)")
@@ -208,21 +203,17 @@ class StreamTest(unittest.TestCase):
         self.assertIn("KeyboardInterrupt", done.stderr)
 
 
-class MemoryTest(unittest.TestCase):
+class MemoryTest(WorkTest):
     def test_what_mtr_left_in_memory_goes_and_logs_of_failures_stay(self):
+        directory, memory = self.work / "mysql-test", self.work / "memory"
+        directory.mkdir()
         for keep in (False, True):
-            with tempfile.TemporaryDirectory() as work:
-                directory = pathlib.Path(work, "mysql-test")
-                memory = pathlib.Path(work, "memory")
-                (memory / "log").mkdir(parents=True)
-                (memory / "log" / "mysqld.1.err").write_text("crash\n")
-                directory.mkdir()
-                (directory / "var").symlink_to(memory)
-                run_tests.Runner.free_memory(directory, keep, "main")
-                self.assertFalse(memory.exists())
-                self.assertFalse(os.path.lexists(directory / "var"))
-                kept = directory / "log-main" / "mysqld.1.err"
-                self.assertEqual(kept.exists(), keep)
+            put(memory / "log/mysqld.1.err", "crash\n")
+            (directory / "var").symlink_to(memory)
+            run_tests.Runner.free_memory(directory, keep, "main")
+            self.assertFalse(memory.exists())
+            self.assertFalse(os.path.lexists(directory / "var"))
+            self.assertEqual((directory / "log-main/mysqld.1.err").exists(), keep)
 
 
 if __name__ == "__main__":

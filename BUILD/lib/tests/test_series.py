@@ -2,146 +2,20 @@
 """Tests of series.py and topics.py: what belongs to which topic, and that
 mistakes are found."""
 
-import pathlib
 import re
-import subprocess
-import sys
-import tempfile
 import unittest
 
-TOP = pathlib.Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(TOP / "BUILD/lib"))
-import alone_test  # noqa: E402
-import hunks  # noqa: E402
-import overlay  # noqa: E402
-import series  # noqa: E402
-import series_test  # noqa: E402
-import topics  # noqa: E402
+from support import TOP, WorkTest, git, put
+
+import alone_test
+import hunks
+import overlay
+import series
+import series_test
+import topics
+from common import Problem
 
 LICENSE = overlay.LICENSE
-
-# The topics that may own tests of each name, in order.  If the engines' topic
-# listed a test of the query cache, it would not run where it can fail.
-OWNERS = (
-    (r"mysql-test/suite/table_cache/[rt]/qc_innodb_",
-     {"query-cache-read-view"}),
-    (r"mysql-test/suite/table_cache/[rt]/qc_table_named_often_",
-     {"query-cache-own-nodes"}),
-    (r"mysql-test/suite/table_cache/[rt]/qc_xa_", {"query-cache-xa"}),
-    (r"mysql-test/suite/table_cache/([rt]|include)/qc_", {"query-cache"}),
-    (r"mysql-test/suite/table_cache/([rt]|include)/tc_", {"table-cache"}),
-    (r"mysql-test/suite/table_cache/([rt]|include)/memory_limit_",
-     {"table-cache-memory"}),
-    (r"mysql-test/suite/table_cache/[rt]/stat_tables_", {"empty-statistics"}),
-    (r"mysql-test/suite/table_cache/[rt]/stat_nothing_",
-     {"less-memory-statistics"}),
-    (r"mysql-test/suite/table_cache/[rt]/table_roots_", {"less-memory-sql"}),
-    (r"mysql-test/suite/table_cache/[rt]/key_buffers_",
-     {"less-memory-myisam-aria"}),
-    (r"mysql-test/suite/table_cache/[rt]/innodb_handle_memory",
-     {"less-memory-innodb"}),
-    (r"mysql-test/suite/table_cache/[rt]/aria_checkpoint_without_memory",
-     {"aria-checkpoint-no-memory"}),
-    (r"mysql-test/suite/table_cache/([rt]|include)/catalog_", {"catalog"}),
-    (r"mysql-test/suite/table_cache/[rt]/acl_cache_", {"acl-cache-key"}),
-    (r"mysql-test/suite/table_cache/[rt]/innodb_index_stub_",
-     {"innodb-index-stubs"}),
-    (r"mysql-test/suite/table_cache/[rt]/innodb_orphan_",
-     {"innodb-orphan-file"}),
-    (r"mysql-test/suite/table_cache/[rt]/innodb_link_after_file",
-     {"innodb-orphan-file"}),
-    (r"mysql-test/suite/table_cache/[rt]/innodb_failed_create",
-     {"innodb-failed-create"}),
-    (r"mysql-test/suite/table_cache/[rt]/innodb_drop_(crash|without)",
-     {"innodb-drop-without-latch"}),
-    (r"mysql-test/suite/table_cache/[rt]/innodb_drop_", {"innodb-drop-batch"}),
-    (r"mysql-test/suite/table_cache/[rt]/ddl_log_", {"ddl-log-syncs"}),
-    (r"mysql-test/suite/table_cache/[rt]/innodb_batch_", {"innodb-drop-batch"}),
-    (r"mysql-test/suite/table_cache/[rt]/innodb_load_without_descriptor",
-     {"innodb-first-touch-descriptor"}),
-    (r"mysql-test/suite/table_cache/[rt]/aria_drop_", {"aria-drop-syncs"}),
-    (r"mysql-test/suite/table_cache/[rt]/aria_rtree_", {"aria-rtree-next"}),
-    (r"mysql-test/suite/table_cache/[rt]/aria_half_", {"aria-half-rename"}),
-    (r"mysql-test/suite/table_cache/[rt]/innodb_rename_",
-     {"innodb-rename-recovery"}),
-    (r"mysql-test/suite/table_cache/[rt]/revert_", {"ddl-log-revert"}),
-    (r"mysql-test/suite/table_cache/[rt]/aria_|sync_on_close",
-     {"aria-sync-on-close", "aria-cheaper-misses"}),
-    (r"mysql-test/suite/table_cache/[rt]/link_swapped_",
-     {"open-without-symlinks"}),
-    (r"mysql-test/suite/table_cache/[rt]/innodb_create_time",
-     {"innodb-create-time"}),
-    (r"mysql-test/suite/table_cache/[rt]/innodb_stats_", {"innodb-statistics"}),
-    (r"mysql-test/suite/table_cache/[rt]/innodb_first_touch_",
-     {"innodb-loading"}),
-    (r"mysql-test/suite/table_cache/[rt]/innodb_changes_",
-     {"innodb-evicted-changes"}),
-    (r"mysql-test/suite/table_cache/[rt]/innodb_evict_",
-     {"innodb-eviction"}),
-    (r"mysql-test/suite/table_cache/[rt]/innodb_load_pool",
-     {"innodb-load-pool"}),
-    (r"mysql-test/suite/table_cache/[rt]/innodb_start_", {"innodb-start"}),
-    (r"mysql-test/suite/table_cache/[rt]/innodb_key_rotation_",
-     {"innodb-key-rotation"}),
-    (r"mysql-test/suite/table_cache/[rt]/innodb_no_descriptor",
-     {"innodb-no-descriptor"}),
-    (r"mysql-test/suite/table_cache/[rt]/frm_without_descriptor",
-     {"frm-without-descriptor"}),
-    (r"mysql-test/suite/table_cache/([rt]|include)/no_descriptor_",
-     {"no-descriptor"}),
-    (r"mysql-test/suite/table_cache/([rt]|include)/triggers_",
-     {"unread-triggers"}),
-    (r"mysql-test/suite/table_cache/([rt]|include)/innodb_files_",
-     {"innodb-open-files"}),
-    (r"mysql-test/suite/table_cache/([rt]/s3_alter_|include/object_store)",
-     {"s3-alter"}),
-    (r"mysql-test/suite/table_cache/([rt]|include)/", None),
-    (r"plugin/table_cache_info/", {"information-schema"}),
-    (r"plugin/table_cache_dump/", {"warm-restart"}),
-    (r"unittest/sql/query_cache", {"query-cache-memory"}),
-    (r"unittest/sql/table_cache", {"table-cache-core"}),
-    (r"unittest/mysys/open_index", {"open-index"}),
-    (r"unittest/mysys/nosymlinks", {"open-without-symlinks"}),
-    (r"unittest/mysys/return_memory", {"memory-back"}),
-    (r"sql/(default_rows|table_cache_record)", {"row-buffers"}),
-    (r"sql/table_cache_memory_limit", {"table-cache-memory"}),
-    (r"sql/table_(def_)?cache", {"table-cache", "table-cache-core"}),
-    (r"sql/query_cache", {"query-cache", "query-cache-memory"}),
-    (r"storage/innobase/unittest/innodb_clock", {"innodb-file-clock"}),
-    (r"storage/innobase/unittest/innodb_latch", {"innodb-latch-wakeups"}),
-)
-# And which topics may edit a file of MariaDB's
-EDITORS = {
-    "sql/sql_cache.cc": {"query-cache", "query-cache-own-nodes"},
-    "sql/sql_cache.h": {"query-cache"},
-    "storage/innobase/sync/srw_lock.cc": {"innodb-latch-wakeups"},
-    "storage/innobase/trx/trx0trx.cc": {"query-cache-read-view"},
-    "storage/innobase/dict/dict0load.cc": {"innodb-loading",
-                                           "innodb-load-pool",
-                                           "innodb-orphan-file"},
-    "sql/sql_base.cc": {"table-cache", "memory-back", "row-buffers",
-                        "unread-triggers"},
-    "sql/sql_acl.cc": {"catalog", "acl-cache-key"},
-    "sql/sql_admin.cc": {"repair-use-frm-share"},
-    "sql/xa.cc": {"query-cache-xa"},
-    "storage/maria/ma_rename.c": {"aria-half-rename"},
-    "storage/innobase/row/row0merge.cc": {"innodb-index-stubs"},
-    "storage/innobase/fil/fil0crypt.cc": {"innodb-key-rotation"},
-    "storage/innobase/buf/buf0dump.cc": {"innodb-load-pool"},
-}
-# MariaDB's own errors and weaknesses, each without anything before it
-ALONE = ("innodb-latch-wakeups", "s3-alter", "aria-checkpoint-no-memory",
-         "query-cache-read-view", "query-cache-own-nodes", "query-cache-xa",
-         "innodb-compressed-assertion",
-         "innodb-removed-pages", "lf-alloc-pins", "debian-debug-builds",
-         "mtr-open-files-limit", "innodb-no-descriptor",
-         "innodb-checkpoint-lsn", "innodb-write-during-fsync",
-         "innodb-index-stubs", "innodb-first-touch-descriptor",
-         "repair-use-frm-share", "innodb-orphan-file", "innodb-key-rotation",
-         "innodb-failed-create", "innodb-evicted-definition",
-         "aria-rtree-next", "innodb-evicted-changes", "acl-cache-key",
-         "aria-half-rename", "ddl-log-revert", "innodb-rename-recovery",
-         "frm-without-descriptor")
 
 
 def all_sources():
@@ -177,26 +51,6 @@ class TopicsOfPatchSetTest(unittest.TestCase):
         used = set().union(*map(self.owners, self.files))
         self.assertEqual(used, {topic.name for topic in self.topics})
 
-    def test_files_have_the_topics_that_their_names_say(self):
-        checked = set()
-        for name in self.files:
-            for pattern, allowed in OWNERS:
-                if re.match(pattern, name):
-                    checked.add(pattern)
-                    if allowed is not None:
-                        self.assertLessEqual(self.owners(name), allowed, name)
-                    break
-        self.assertEqual(checked, {pattern for pattern, _ in OWNERS})
-
-    def test_files_are_edited_by_the_topics_that_may(self):
-        for path, allowed in EDITORS.items():
-            self.assertLessEqual(self.owners(path + ".patch"), allowed)
-
-    def test_errors_of_mariadb_come_first(self):
-        alone = [topic.name for topic in self.topics
-                 if topic.number < topics.ALONE]
-        self.assertEqual(sorted(alone), sorted(ALONE))
-
     def test_each_topic_is_in_a_part(self):
         self.assertEqual({topic.part for topic in self.topics},
                          set(topics.read_parts(TOP)))
@@ -226,17 +80,15 @@ class TopicsOfPatchSetTest(unittest.TestCase):
             self.assertIn("Tests: ", topic.message, topic.path.name)
 
 
-class TopicsTest(unittest.TestCase):
+class TopicsTest(WorkTest):
     def setUp(self):
-        work = tempfile.TemporaryDirectory()
-        self.addCleanup(work.cleanup)
-        self.top = pathlib.Path(work.name)
-        (self.top / "BUILD/topics").mkdir(parents=True)
+        super().setUp()
+        self.top = self.work
         self.topic("10-first", "  sql/a*\n  sql/b.cc\n")
         self.topic("20-second", "  sql/deep/*\n")
 
     def topic(self, name, files, message="What changes\n\nWhy.\n", heads=""):
-        (self.top / "BUILD/topics" / name).write_text(
+        put(self.top / "BUILD/topics" / name,
             f"{LICENSE}\n{heads}\n{message}\nFiles:\n{files}")
 
     def problems(self, *paths):
@@ -263,8 +115,7 @@ class TopicsTest(unittest.TestCase):
                       "10-first, 30-third", self.problems(*good))
 
     def test_heads_are_read(self):
-        (self.top / "BUILD/parts").write_text(
-            f"# {LICENSE}\nsome  what some gives\n")
+        put(self.top / "BUILD/parts", f"# {LICENSE}\nsome  what some gives\n")
         self.topic("30-third", "", heads="Part: some\nNeeds: first second\n")
         self.topic("40-fourth", "", heads="Needs: third\n")
         self.topic("50-fifth", "")
@@ -281,7 +132,7 @@ class TopicsTest(unittest.TestCase):
                          {"first": None, "third": "first", "fourth": "third"})
 
     def test_mistakes_in_heads_are_errors(self):
-        (self.top / "BUILD/parts").write_text("some  what\n")
+        put(self.top / "BUILD/parts", "some  what\n")
         self.topic("30-third", "")
         for heads, text in (("Part: other\n", "no part other"),
                             ("Needs: third\n", "it needs third, which comes"),
@@ -289,7 +140,7 @@ class TopicsTest(unittest.TestCase):
                             ("Part: some\nPart: some\n", "each once"),
                             ("Subject\n", "expected")):
             self.topic("20-second", "", heads=heads)
-            with self.assertRaisesRegex(topics.TopicError, text):
+            with self.assertRaisesRegex(Problem, text):
                 topics.read_topics(self.top)
 
     def test_mistakes_in_a_topic_are_errors(self):
@@ -301,29 +152,28 @@ class TopicsTest(unittest.TestCase):
                            ("10-third", "What\n\nFiles:\n"),
                            ("30-first", "What\n\nFiles:\n")):
             (path / name).write_text(f"{LICENSE}\n\n{text}")
-            with self.assertRaises(topics.TopicError):
+            with self.assertRaises(Problem):
                 topics.read_topics(self.top)
             (path / name).unlink()
 
 
-class SeriesTest(unittest.TestCase):
+class SeriesTest(WorkTest):
     """A patch set of three topics that edit the same lines."""
 
     STOCK = [f"line {number}\n" for number in range(1, 21)]
 
     def setUp(self):
-        work = tempfile.TemporaryDirectory()
-        self.addCleanup(work.cleanup)
-        self.top = pathlib.Path(work.name, "top")
+        super().setUp()
+        self.top = self.work / "top"
         self.trees = self.top / "out/10.11"
-        self.put(self.trees / "stock/version", "1:10.11.99\n")
-        self.put(self.trees / "stock/source/sql/a.cc", "".join(self.STOCK))
-        self.put(self.top / "sql/b.cc", "int b;\n")
+        put(self.trees / "stock/version", "1:10.11.99\n")
+        put(self.trees / "stock/source/sql/a.cc", "".join(self.STOCK))
+        put(self.top / "sql/b.cc", "int b;\n")
         for number, name, files in ((10, "one", ""), (31, "two", "  sql/b.cc\n"),
                                     (32, "three", ""), (40, "other", "")):
-            self.put(self.top / f"BUILD/topics/{number}-{name}",
+            put(self.top / f"BUILD/topics/{number}-{name}",
                      f"{LICENSE}\n\nSubject {name}\n\nText.\n\nFiles:\n{files}")
-        self.put(self.top / "sql/a.cc.patch",
+        put(self.top / "sql/a.cc.patch",
                  f"{LICENSE}\nDescription: x\n\n" + hunks.write_hunks(
                      "sql/a.cc",
                      [hunks.Edit(4, 5, ["one\n"], "one"),
@@ -331,15 +181,8 @@ class SeriesTest(unittest.TestCase):
                       hunks.Edit(5, 5, ["three\n"], "three"),
                       hunks.Edit(9, 9, ["#ifdef REPLACED_CODE\n"], "three"),
                       hunks.Edit(12, 12, ["#endif\n"], "three")], self.STOCK))
-        for words in (["init", "-q"], ["add", "."],
-                      ["-c", "user.name=x", "-c", "user.email=x@invalid",
-                       "commit", "-q", "-m", "x"]):
-            subprocess.run(["git", *words], cwd=self.top, check=True)
-
-    @staticmethod
-    def put(path, text):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "x"]):
+            git(self.top, *words)
 
     def make(self):
         output = self.top / "patches"
@@ -358,8 +201,8 @@ class SeriesTest(unittest.TestCase):
 
     def test_patch_may_be_for_other_releases_alone(self):
         """The file stays MariaDB's, and is in no topic's patch."""
-        self.put(self.trees / "stock/source/sql/c.cc", "".join(self.STOCK))
-        self.put(self.top / "sql/c.cc.patch",
+        put(self.trees / "stock/source/sql/c.cc", "".join(self.STOCK))
+        put(self.top / "sql/c.cc.patch",
                  f"{LICENSE}\nDescription: x\n\n" + hunks.write_hunks(
                      "sql/c.cc", [hunks.Edit(4, 5, ["new\n"], "two only 11.8")],
                      self.STOCK))
@@ -374,31 +217,30 @@ class SeriesTest(unittest.TestCase):
         self.make()
         (self.top / "BUILD/topics/31-two").rename(
             self.top / "BUILD/topics/20-two")
-        with self.assertRaisesRegex(series.SeriesError, "apply --check"):
+        with self.assertRaisesRegex(Problem, "apply --check"):
             self.make()
 
     def test_hunk_without_a_topic_is_an_error(self):
         patch = self.top / "sql/a.cc.patch"
         patch.write_text(patch.read_text().replace("@@ two\n", "@@\n"))
-        with self.assertRaisesRegex(series.SeriesError, "a hunk of ''"):
+        with self.assertRaisesRegex(Problem, "a hunk of ''"):
             self.make()
 
     def test_stages_are_those_of_the_topics_that_change_something(self):
-        self.put(self.top / "BUILD/known-failures", "")
-        for program, *more in ((series_test.Stages, False), (alone_test.Alone,)):
-            found = program(self.top, self.trees, "10.11", "release", *more)
-            self.assertEqual([topic.name for topic, _ in found.stages],
-                             ["one", "two", "three"])
+        put(self.top / "BUILD/known-failures")
+        for program, names in ((series_test.Stages, ["one", "two", "three"]),
+                               (alone_test.Alone, ["one"])):
+            found = program(self.top, self.trees, "release")
+            self.assertEqual([topic.name for topic in found.topics], names)
 
     def test_directory_of_others_is_not_replaced(self):
-        with tempfile.TemporaryDirectory() as work:
-            directory = pathlib.Path(work)
-            for name in ("series", "table-cache-01-index.patch"):
-                (directory / name).touch()
-            self.assertEqual(series.files_of_others(directory), [])
-            (directory / "0001-of-debian.patch").touch()
-            self.assertEqual(series.files_of_others(directory),
-                             ["0001-of-debian.patch"])
+        for name in ("series", "table-cache-01-index.patch"):
+            (self.work / "out" / name).parent.mkdir(exist_ok=True)
+            (self.work / "out" / name).touch()
+        self.assertEqual(series.files_of_others(self.work / "out"), [])
+        (self.work / "out/0001-of-debian.patch").touch()
+        self.assertEqual(series.files_of_others(self.work / "out"),
+                         ["0001-of-debian.patch"])
 
 
 class AloneTest(unittest.TestCase):

@@ -1,16 +1,12 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Tests of tarball.py."""
 
-import pathlib
-import sys
-import tempfile
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-sys.dont_write_bytecode = True
+from support import WorkTest, put
 
-import tarball                                          # noqa: E402
+import tarball
+from common import Problem
 
 LDD = """\
 \tlinux-vdso.so.1 (0x00007ffd)
@@ -23,32 +19,20 @@ LDD = """\
 """
 
 
-class TarballTest(unittest.TestCase):
-    def setUp(self):
-        work = tempfile.TemporaryDirectory()
-        self.addCleanup(work.cleanup)
-        self.work = pathlib.Path(work.name)
-
-    def write(self, *names):
-        for name in names:
-            path = self.work / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(name)
-
+class TarballTest(WorkTest):
     def test_c_library_and_pam_are_the_systems(self):
         self.assertEqual(sorted(tarball.bundled(LDD)),
                          ["libcrypt.so.1", "libssl.so.3"])
 
     def test_library_that_is_missing_is_an_error(self):
-        with self.assertRaisesRegex(tarball.TarballError, "liburing.so.2"):
+        with self.assertRaisesRegex(Problem, "liburing.so.2"):
             tarball.bundled(LDD + "\tliburing.so.2 => not found\n")
 
     def test_directories_are_those_of_mariadb_s_tarballs(self):
-        self.write("root/usr/sbin/mariadbd", "root/usr/bin/mariadb",
-                   "root/usr/bin/mariadb-install-db",
-                   "root/usr/lib/mysql/plugin/a.so",
-                   "root/usr/share/mysql/english/errmsg.sys",
-                   "root/usr/mariadb-server/COPYING", "root/etc/logrotate.d/x")
+        for name in ("usr/sbin/mariadbd", "usr/bin/mariadb", "usr/bin/mariadb-install-db",
+                     "usr/lib/mysql/plugin/a.so", "usr/share/mysql/english/errmsg.sys",
+                     "usr/mariadb-server/COPYING", "etc/logrotate.d/x"):
+            put(self.work / "root" / name)
         (self.work / "root/usr/bin/mysql_install_db").symlink_to(
             "mariadb-install-db")
         tree = self.work / "tree"

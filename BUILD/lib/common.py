@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the programs in BUILD/lib have in common: errors, commands that they run, and
+how they end."""
+
+import pathlib
+import subprocess
+import sys
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+
+
+class Problem(Exception):
+    """An error, in words for the user at the terminal."""
+
+
+def answer(command, **options):
+    """The exit status of a command, and all that it prints."""
+    if "input" not in options:
+        options["stdin"] = subprocess.DEVNULL
+    done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, errors="replace",
+                          check=False, **options)
+    return done.returncode, done.stdout
+
+
+def run(command, failure=None, **options):
+    """What a command prints.  If it fails, that is a Problem."""
+    status, output = answer(command, **options)
+    if status:
+        raise Problem(f"{failure or ' '.join(map(str, command))} failed:\n"
+                      + output[-3000:])
+    return output
+
+
+def end(name, main):
+    """Exit with what main() returns; say a Problem as this program's."""
+    try:
+        sys.exit(main())
+    except Problem as error:
+        for line in str(error).splitlines():
+            print(f"-- {name}: error: {line}", file=sys.stderr)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+    sys.exit(1)
