@@ -54,6 +54,7 @@ Tc_scan tc_is_scan(THD *thd, const TABLE_LIST *tl)
   case SQLCOM_OPTIMIZE:
   case SQLCOM_REPAIR:
   case SQLCOM_SHOW_CREATE:
+  case SQLCOM_SHOW_CREATE_TRIGGER:      /* mariadb-dump's, for each trigger */
   case SQLCOM_SHOW_FIELDS:
   case SQLCOM_SHOW_KEYS:
   case SQLCOM_SHOW_TRIGGERS:
