@@ -8,7 +8,7 @@
   together. table_cache_memory.h says which bytes count.
 
   A thread that has added an object, and finds the limit exceeded, frees other
-  objects: tc_make_room(). It frees at most BUDGET times the bytes that it has
+  objects: tc_make_room_for(). It frees at most BUDGET times the bytes that it has
   added. So its work is bounded by that of opening the object, and several such
   threads remove an excess that another one has caused. It begins with the
   objects that are cheapest to get back:
@@ -54,12 +54,12 @@ struct Table_cache_memory_limit
     const size_t max= bytes(), now= likely(!max) ? 0 : tc_memory.sum();
     return now > max ? now - max : 0;
   }
-  /** May all TABLEs stay? */
-  static bool allows_tables()
+  /** May all TABLEs stay, and others that take so many bytes come? */
+  static bool allows_tables(size_t more= 0)
   {
     const size_t max= bytes();
-    return likely(!max) || tc_memory.sum() <= max ||
-           tc_memory.tables.load(std::memory_order_relaxed) <= max / PART;
+    return likely(!max) || tc_memory.sum() + more <= max ||
+           tc_memory.tables.load(std::memory_order_relaxed) + more <= max / PART;
   }
 };
 

@@ -56,7 +56,7 @@ static inline size_t tc_kept_record_bytes(const TABLE *) { return 0; }
 struct Table_cache_memory_limit
 {
   static size_t bytes() { return 0; }
-  static bool allows_tables() { return true; }
+  static bool allows_tables(size_t= 0) { return true; }
 };
 static inline void tc_make_room_for(THD *, size_t, bool) {}
 static inline size_t tdc_bytes_to_free() { return 0; }

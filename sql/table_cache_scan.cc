@@ -91,13 +91,27 @@ static bool few_descriptors_left()
 
 
 /**
+  May a TABLE of average size be opened, and all others stay? Only an estimate:
+  this holds no lock.
+*/
+
+static bool is_room_for_one()
+{
+  const ulong n= tc.records();
+  const size_t bytes= tc_memory.tables.load(std::memory_order_relaxed);
+  return n < tc_size &&
+         Table_cache_memory_limit::allows_tables(n ? bytes / n : 0);
+}
+
+
+/**
   Must a scan that will hold its TABLE for long leave the last free one alone?
 
   Yes, if all of these hold:
 
   1. A statement other than a scan has used the share.
-  2. There is room to open another TABLE, or opening it evicts a TABLE that a
-     scan has opened.
+  2. There is room to open another TABLE, or a TABLE that a scan has opened makes
+     room.
   3. Descriptors are not scarce: LOCK TABLES must not fail because it spares
      others.
 
@@ -108,7 +122,7 @@ static bool few_descriptors_left()
 bool tc_scan_leaves_last(TDC_element *element)
 {
   return !element->only_scanned &&
-         (tc_records() < tc_size || tc.has_evict_first()) &&
+         (is_room_for_one() || tc.has_evict_first()) &&
          !few_descriptors_left() &&
          free_lists(element)->elements.load(std::memory_order_relaxed) == 1;
 }
