@@ -369,9 +369,15 @@ static inline void release_table(THD *thd, TABLE *table)
   uchar &flags= Cached_table::flags(table);
   if (unlikely(flags))
   {
-    stamp= flags & Cached_table::SCAN ? Table_cache::EVICT_FIRST :
-           flags & Cached_table::AHEAD ? Table_cache::OLDEST :
-           flags & Cached_table::NO_USE ? Cached_table::stamp(table) : stamp;
+    if (flags & Cached_table::NO_USE)
+      stamp= Cached_table::stamp(table);
+    else if (flags & (Cached_table::SCAN | Cached_table::AHEAD))
+    {
+      stamp= flags & Cached_table::SCAN ? Table_cache::EVICT_FIRST :
+                                          Table_cache::OLDEST;
+      /* The statement may have left such a number there: it is no stamp. */
+      Cached_table::set_stamp(table, 0);
+    }
     /* ALTER TABLE ... PARTITION closes the handler before it gets here. */
     if (flags & Cached_table::WEIGH && !table->needs_reopen())
       grown= tc_weigh_again(table);

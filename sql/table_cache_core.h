@@ -63,7 +63,9 @@
     A::flushed(Object*)        must the objects of the share be closed?
     A::state(Object*)          its Table_cache_state
     A::stamp(const Object*), A::set_stamp(Object*, ulonglong)
-                               valid while the object is free
+                               valid while the object is free; a user who has
+                               used it leaves another one than OLDEST and
+                               EVICT_FIRST
     A::user(Object*)           the user, NULL if the object is free
     A::set_user(Object*, User*)
     A::uncounted(Object*)      the cache does not count the object any more
@@ -417,8 +419,8 @@ public:
   }
 
   /**
-    Is there a linked object that was released with the stamp EVICT_FIRST? If it
-    is free, it is the next victim.
+    Is there an object linked as one of the first to be evicted? Probably it is
+    the next victim, unless others have used it since.
   */
   bool has_evict_first()
   {

@@ -15,7 +15,7 @@
   - global_free_next and global_free_prev: links of the order of eviction;
   - instance: the Table_cache_state, see there;
   - insert_values, of a free TABLE: the stamp. TABLE::init() sets it to NULL
-    whenever a statement starts to use the TABLE.
+    whenever a statement starts to use the TABLE, which may write it then.
 
   A hit does not use the Table_cache_weight, which follows each TABLE in memory
   (tc_alloc_table()).
