@@ -16,6 +16,10 @@
      partitions that it leaves out.
   2. REPAIR moves misplaced rows when it has unlocked the partitions.
 
+  A handle of a read-only table is marked as locked from mi_open() to mi_close(),
+  for example one of a partition that was compressed by myisampack. So
+  fast_mi_readinfo() does not trust that mark, but looks for the key blocks.
+
   All other handles have their key blocks from mi_open() to mi_close():
 
   1. those of tools and of MyISAM itself, which use them without a lock;
@@ -88,8 +92,8 @@ my_bool mi_take_key_buffers(MI_INFO *info, int lock_type)
 
 /**
   A thread unlocks the handle, or closes it: give its key blocks back to the
-  pool. A handle of a compressed table is never marked as locked; so this does
-  not look at the lock.
+  pool. A handle of a read-only table stays marked as locked; so this does not
+  look at the lock.
 */
 
 void mi_give_key_buffers(MI_INFO *info)
