@@ -16,8 +16,8 @@
   With UNSYNCED_DIR, a journal of InnoDB's writes is kept, from which benchlib/disk.py
   takes back, after kill -9, each write that no fsync() covers: the files are then as a
   power loss may leave them. A sync covers the writes that had ended when it began. So it
-  does with the size to which fallocate() has extended a file. Creating, renaming and
-  deleting a file last at once.
+  does with the size to which fallocate() has extended a file. A write to a file that was
+  opened with O_DSYNC needs no sync. Creating, renaming and deleting a file last at once.
 
   UNSYNCED_ROOT, if it is set, names a directory of which all files are watched, not only
   InnoDB's.
@@ -60,7 +60,8 @@
 struct record
 {
   char type;                    /* 'W' a write begins, 'L' an extension begins, 'E' it
-                                   has ended, 'S' sync */
+                                   has ended, 'D' it has, and needs no sync (O_DSYNC),
+                                   'S' sync */
   uint64_t number;              /* of the write; when the sync began */
   uint64_t ended;               /* when the write ended */
   uint64_t offset;              /* of an extension: the size before */
@@ -300,7 +301,7 @@ static ssize_t write_file(int fd, const void *buffer, size_t size, off_t offset)
   result= append ? NEXT(write)(fd, buffer, size)
     : NEXT(pwrite64)(fd, buffer, size, offset);
 
-  record.type= 'E';
+  record.type= fcntl(fd, F_GETFL) & O_DSYNC ? 'D' : 'E';
   record.length= 0;
   pthread_mutex_lock(&mutex);
   record.ended= ++now;

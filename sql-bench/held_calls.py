@@ -14,6 +14,8 @@ order   A page is written while the page cleaner is between syncing the files an
         while it writes the log.
 mark    A page is written while its file is being synced, and the next checkpoint has to
         sync the file again.
+reopen  A page is written while SET GLOBAL innodb_data_file_write_through=ON (11.8) syncs
+        its file in order to open it again with O_DSYNC: then no checkpoint syncs it.
 
 In these another thread has a dirty page while DISCARD TABLESPACE looks at it:
 
@@ -108,6 +110,7 @@ class PowerLoss:
     of two other tables, but for what is held."""
 
     options = ["--innodb-flush-method=O_DIRECT"]
+    committed = "2"
 
     @staticmethod
     def create(server):
@@ -132,13 +135,12 @@ class PowerLoss:
         print("lost writes:",
               ", ".join(f"{file} {offset}" for file, offset in lost) or "none")
 
-    @staticmethod
-    def problems(server):
+    def problems(self, server):
         rows = server.sql("SELECT b FROM t FORCE INDEX (PRIMARY);"
                           "SELECT b FROM t FORCE INDEX (b);", DATABASE)
-        if rows != [["2"], ["2"]]:
+        if rows != [[self.committed], [self.committed]]:
             yield (f"after the recovery, t has b = {rows[:1]} in the clustered index and "
-                   f"{rows[1:]} in the other one; 2 was committed")
+                   f"{rows[1:]} in the other one; {self.committed} was committed")
         for row in server.sql("CHECK TABLE t EXTENDED", DATABASE):
             if row[-1] != "OK":
                 yield f"CHECK TABLE: {' '.join(row)}"
@@ -196,6 +198,44 @@ class Mark(PowerLoss):
         disk.let_go("write.late.ibd")
         since = disk.mark()
         connection.query("UPDATE other SET b = 3")
+        connection.query("SET GLOBAL innodb_log_checkpoint_now = 1")
+        disk.wait_for_checkpoint(since)
+
+
+class Reopen(PowerLoss):
+    committed = "3"
+
+    @staticmethod
+    def change(connection, disk, value):
+        """Change t, and have its pages written."""
+        since = disk.mark()
+        connection.query(f"UPDATE t SET b = {value}")
+        connection.query("SET GLOBAL innodb_max_dirty_pages_pct = 0")
+        for page in (ROOT, SECOND):
+            disk.wait(since, "write", "t.ibd", page)
+        connection.query("SET GLOBAL innodb_max_dirty_pages_pct = 90")
+
+    def run(self, server, connection, disk):
+        try:
+            connection.query("SELECT @@GLOBAL.innodb_data_file_write_through")
+        except wire.Error as error:
+            if error.code != ER_UNKNOWN_SYSTEM_VARIABLE:
+                raise
+            raise Skipped("this server has no innodb_data_file_write_through") from None
+        connection.query("SELECT * FROM t")
+        connection.query("SET GLOBAL innodb_log_checkpoint_now = 1")
+        since = disk.mark()
+        disk.hold("sync.t.ibd")
+        sets = Background(server, "SET GLOBAL innodb_data_file_write_through = 1")
+        disk.wait(since, "held-sync", "t.ibd")
+
+        # The thread that writes pages uses the file while SET syncs it
+        self.change(connection, disk, 2)
+        disk.let_go("sync.t.ibd")
+        sets.join()
+
+        self.change(connection, disk, 3)
+        since = disk.mark()
         connection.query("SET GLOBAL innodb_log_checkpoint_now = 1")
         disk.wait_for_checkpoint(since)
 
@@ -303,7 +343,7 @@ class Unzip(Discard):
         connection.query("UPDATE other SET b = 2")
 
 
-CASES = {"order": Order, "mark": Mark, "flush": Flush, "unzip": Unzip}
+CASES = {"order": Order, "mark": Mark, "reopen": Reopen, "flush": Flush, "unzip": Unzip}
 
 
 def what_ended(server):

@@ -11,6 +11,7 @@ from .servers import BenchError
 
 RECORD = struct.Struct("<c7xQQQII")
 SECONDS = 30                    # to wait for an event
+DURABLE = -1                    # no sync ends before a write that needs none
 
 
 def build_layer(directory):
@@ -102,12 +103,16 @@ class Disk:
                 writes.append((number, path, offset, None if kind == b"L" else old))
             elif kind == b"E":
                 ended[number] = end
+            elif kind == b"D":
+                ended[number] = DURABLE
             else:
                 synced[path] = max(number, synced.get(path, 0))
-        lost = []
+        lost, newer = [], set()
         for number, path, offset, old in reversed(writes):
-            if ended.get(number, 1 << 62) < synced.get(path, 0) or \
-                    not os.path.exists(path):
+            if ended.get(number) == DURABLE:
+                newer.add((path, offset))
+            if (path, offset) in newer or not os.path.exists(path) or \
+                    ended.get(number, 1 << 62) < synced.get(path, 0):
                 continue
             with open(path, "r+b") as file:
                 if old is None:

@@ -71,11 +71,10 @@ Another thread can see
 2. a closed file, whose descriptor exists for a moment longer and is not counted;
 3. a file that is in unflushed_spaces, and that two threads sync at once.
 
-Each of these can happen in MariaDB, too.  (On 11.8, SET GLOBAL
-innodb_data_file_write_through or innodb_data_file_buffering does not reopen a file that
-has CLOSING set.  A MariaDB thread that looks for a file to close leaves CLOSING set in
-each file that it examines.  Here an open file has CLOSING set only while a thread syncs
-it.)
+Each of these can happen in MariaDB, too.  (A MariaDB thread that looks for a file to close
+leaves CLOSING set in each file that it examines.  Here an open file has CLOSING set only
+while a thread syncs it, or on 11.8 reopens it.  fil_space_t::reopen_all() waits until
+sync() has released its reference: see the topic innodb-write-through.)
 
 How long a thread waits
 -----------------------
