@@ -373,8 +373,9 @@ static inline void release_table(THD *thd, TABLE *table)
       stamp= Cached_table::stamp(table);
     else if (flags & (Cached_table::SCAN | Cached_table::AHEAD))
     {
-      stamp= flags & Cached_table::SCAN ? Table_cache::EVICT_FIRST :
-                                          Table_cache::OLDEST;
+      stamp= Table_cache::OLDEST;
+      if (flags & Cached_table::SCAN)
+        stamp= Table_cache::EVICT_FIRST;
       /* The statement may have left such a number there: it is no stamp. */
       Cached_table::set_stamp(table, 0);
     }

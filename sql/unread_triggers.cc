@@ -4,6 +4,7 @@
 
 #include "mariadb.h"
 #include "sql_class.h"
+#include "mysqld.h"                     // key_memory_table_triggers_list
 #include "sql_trigger.h"
 #include "table_cache.h"
 #ifdef TDC_KNOWS_SCANS                  /* This patch set's table cache */
