@@ -3,7 +3,8 @@
 # The common part of the commands in BUILD/; to be sourced.  Takes --base SERIES,
 # --source PATH, --arch ARCH if the command has set takes_arch and, if it has set
 # selects to the options that choose topics (of --part --topic --without), these
-# and --what-fits out of its arguments, and sets:
+# and --what-fits out of its arguments, answers --help (and calls more_help, if the
+# command has it), and sets:
 #   top     the repository
 #   base    MariaDB release series: from --base, or from the environment's
 #           MARIADB_BASE, or of the source, or of the Debian release that runs
@@ -27,10 +28,35 @@ fail()  { printf '%s: error: %s\n' "$command_name" "$*" >&2; exit 1; }
 wrong() { printf '%s: %s\nTry %s --help\n' "$command_name" "$*" \
           "$command_name" >&2; exit 2; }
 
-# The comment at the top of a command is its --help
+# --help: the comment at the top of the command, and the options that are read below
 show_help()
 {
   sed -n '/^# Usage:/,/^$/{s/^# \{0,1\}//p}' "$0"
+  printf '\nOptions that it shares with other commands:\n\n'
+  case ${selects:-} in
+    *--topic*) echo '  --topic NAME   only this topic of BUILD/topics, and those that it needs' ;;
+  esac
+  [ -z "${selects:-}" ] || cat << END
+  --part NAME    only this part of BUILD/parts, and the topics that it needs
+  --without NAME all but this part or topic, and those that need it
+                 These may be repeated; what they take with them is said.  Each choice
+                 has sources, builds and data of its own below out/part
+  --what-fits    leave out the topics that do not fit the source, and those that
+                 need them
+END
+  [ -z "${takes_arch:-}" ] || cat << END
+  --arch arm64   build for ARM64 by Debian's cross compiler, below out/arm64, and run
+                 what is built by qemu
+END
+  cat << END
+  --base SERIES  MariaDB's release series, 10.11 or 11.8; by default that of the
+                 Debian release that runs here, or 10.11
+  --source PATH  build on this source, a directory, tarball or .dsc, instead of
+                 Debian's; out/source/BASE has what is built of it
+  --help         this text
+END
+  ! declare -F more_help > /dev/null || more_help
+  exit 0
 }
 
 # need_value OPTION COUNT: fail unless an option is followed by a value
@@ -88,7 +114,7 @@ while [ $# -gt 0 ]; do
             else arguments+=("$1"); fi ;;
     --what-fits) if [ -n "${selects:-}" ]; then what_fits=yes
                  else arguments+=("$1"); fi ;;
-    --help|-h) help=yes; arguments+=("$1") ;;
+    --help|-h) help=yes ;;
     --)     break ;;
     *)      arguments+=("$1") ;;
   esac
@@ -358,6 +384,7 @@ make_targets()
   unlock_trees
 }
 
-[ -z "$what_fits" ] || [ -n "$help" ] || leave_out_misfits
-[ -n "$help" ] || select_topics "${selection[@]}"
+[ -z "$help" ] || show_help
+[ -z "$what_fits" ] || leave_out_misfits
+select_topics "${selection[@]}"
 export SELECTION="${selection[*]}"      # for commands that this one calls
