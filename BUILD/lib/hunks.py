@@ -361,12 +361,10 @@ def except_hunks(difference, numbers, excepted):
 def compare(old, new):
     """Yield (start, end, first, last): lines [start, end) of the old file are
     lines [first, last) of the new one."""
-    with (tempfile.NamedTemporaryFile() as one,
-          tempfile.NamedTemporaryFile() as other):
-        for stream, lines in ((one, old), (other, new)):
-            stream.write(content_of(lines))
-            stream.flush()
-        done = subprocess.run(["diff", "-U0", one.name, other.name],
+    with tempfile.NamedTemporaryFile() as stream:
+        stream.write(content_of(old))
+        stream.flush()
+        done = subprocess.run(["diff", "-U0", stream.name, "-"], input=content_of(new),
                               stdout=subprocess.PIPE, check=False)
     if done.returncode > 1:
         raise Problem("diff failed")

@@ -59,6 +59,7 @@ Exit status: 0 done, 1 failed, 2 wrong usage.
 
 import argparse
 import datetime
+import filecmp
 import hashlib
 import json
 import os
@@ -144,14 +145,8 @@ def range_of_folder(name):
 def own_folders(top, release):
     """The directories only-... for a release, the widest range first."""
     ranges = {range_of_folder(path.name): path for path in top.glob("only-*")}
-    ranges.pop(None, None)
-    result = []
-    while ranges:
-        best = releases.narrowest(ranges, release) if release else None
-        if best is None:
-            break
-        result.insert(0, ranges.pop(best))
-    return result
+    return [ranges[each] for each in
+            reversed(releases.with_release(filter(None, ranges), release))]
 
 
 def sources(top, release, debian=True):
@@ -249,7 +244,7 @@ def disabled_sums(header):
 def disabled_key(sums, release):
     """Which of these keys is for a release: the narrowest range, or the empty
     string."""
-    return releases.narrowest([each for each in sums if each], release) or ""
+    return next(iter(releases.with_release(filter(None, sums), release)), "")
 
 
 def disabled_field(sums):
@@ -965,13 +960,9 @@ def print_misfits(overlay):
 def same_file(a, b):
     """Whether two files are alike; a copy keeps its original's time."""
     try:
-        stat_a, stat_b = a.stat(), b.stat()
+        return filecmp.cmp(a, b)
     except OSError:
         return a.is_symlink() and b.is_symlink()
-    if stat_a.st_size != stat_b.st_size:
-        return False
-    return (stat_a.st_mtime_ns == stat_b.st_mtime_ns
-            or read(a) == read(b))
 
 
 def main():

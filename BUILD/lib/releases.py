@@ -48,9 +48,7 @@ def has(text, release):
         first <= (int(point) if point else NEWEST) < end)
 
 
-def narrowest(ranges, release):
-    """The range with the fewest releases of those that have this one, or
-    None."""
-    fits = [each for each in ranges if has(each, release)]
-    return min(fits, default=None,
-               key=lambda text: bounds(text)[2] - bounds(text)[1])
+def with_release(ranges, release):
+    """Those that have a release, the one with the fewest releases first."""
+    return sorted((each for each in ranges if has(each, release)),
+                  key=lambda text: bounds(text)[2] - bounds(text)[1])

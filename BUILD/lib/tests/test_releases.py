@@ -39,9 +39,10 @@ class RangeTest(unittest.TestCase):
 
     def test_the_narrowest_range(self):
         ranges = ["10.11", "10.11<16", "10.11>=9<12", "11.8"]
-        for release, text in (("10.11.18", "10.11"), ("10.11.14", "10.11<16"),
-                              ("10.11.9", "10.11>=9<12"), ("11.4.5", None)):
-            self.assertEqual(releases.narrowest(ranges, release), text)
+        for release, found in (("10.11.18", ["10.11"]), ("10.11.14", ["10.11<16", "10.11"]),
+                               ("10.11.9", ["10.11>=9<12", "10.11<16", "10.11"]),
+                               ("11.4.5", []), ("", [])):
+            self.assertEqual(releases.with_release(ranges, release), found)
 
     def test_releases_in_a_head(self):
         for head, inside, outside in (
