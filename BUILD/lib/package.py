@@ -226,11 +226,6 @@ class Package:
             raise Problem("lintian has found something that is neither "
                           "corrected nor explained; see above")
 
-    def tarball(self):
-        """The same build for other systems, to be unpacked anywhere."""
-        return make_tarball(self.build, self.output,
-                            f"{self.upstream}-{self.revision}", self.top)
-
 
 def make_tarball(build, output, version, top):
     name = f"mariadb-table-cache-{version}-linux-{os.uname().machine}"
@@ -241,16 +236,6 @@ def make_tarball(build, output, version, top):
     say(f"it holds {len(libraries)} libraries of this system, and needs glibc "
         f"{glibc} or newer")
     return target
-
-
-def tarball_of_release(arguments):
-    """A tarball of the release build, of whatever source that has."""
-    version = (arguments.trees / "stock" / "version").read_text().strip()
-    # 1:10.11.18-0+deb12u1: no epoch in a file name
-    return make_tarball(arguments.trees / "patched" / "release",
-                        arguments.output,
-                        f"{version.partition(':')[2] or version}"
-                        f"+tc{arguments.release}", arguments.top)
 
 
 def main():
@@ -267,15 +252,17 @@ def main():
     arguments = parser.parse_args()
     # BUILD/package passes on any signal that is to end it as SIGTERM
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    if arguments.tarball:
-        made = [tarball_of_release(arguments)]
-    else:
+    made, build = [], arguments.trees / "patched" / "release"
+    # 1:10.11.18-0+deb12u1: no epoch in a file name
+    version = (arguments.trees / "stock" / "version").read_text().strip().split(":")[-1]
+    if not arguments.tarball:
         package = Package(arguments)
         package.compile()
-        made = package.pack()
+        made, build = package.pack(), package.build
         package.lint(made)
-        if not arguments.no_tarball:
-            made.append(package.tarball())
+    if not arguments.no_tarball:
+        made.append(make_tarball(build, arguments.output,
+                                 f"{version}+tc{arguments.release}", arguments.top))
     say("made:")
     for path in made:
         print(f"   {path} ({path.stat().st_size >> 20} MB)")
