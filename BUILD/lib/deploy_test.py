@@ -41,6 +41,7 @@ Exit status: 0 all passed, 1 something failed, 2 wrong usage.
 import argparse
 import contextlib
 import fcntl
+import functools
 import hashlib
 import os
 import pathlib
@@ -52,13 +53,14 @@ import sys
 import tempfile
 import time
 
+import common
 import fetch_source
 import outcome
 import package
 import release
 from common import TOP, Problem
 from outcome import Outcome
-from topology import say
+from topology import end_with_parent, say
 
 DEBIAN = ["mariadb-server", "mariadb-plugin-rocksdb", "mariadb-plugin-connect",
           *(f"mariadb-plugin-provider-{name}"
@@ -92,10 +94,9 @@ def mirrors():
     of one Debian release has the others, too."""
     machine = fetch_source.machine_release()
     known = {}
-    done = subprocess.run(
-        ["apt-get", "indextargets", "--format", "$(RELEASE) $(REPO_URI)",
-         "Created-By: Packages"], stdout=subprocess.PIPE, text=True, check=False)
-    for line in done.stdout.splitlines():
+    _, listed = common.answer(["apt-get", "indextargets", "--format",
+                               "$(RELEASE) $(REPO_URI)", "Created-By: Packages"])
+    for line in listed.splitlines():
         release, _, address = line.partition(" ")
         known.setdefault(release, address.rstrip("/"))
     found = [os.environ.get(variable) or known.get(release)
@@ -188,7 +189,7 @@ class Root:
             ["unshare", "--mount", "--pid", "--fork", "--kill-child",
              sys.executable, "-c", INIT],
             stdin=subprocess.DEVNULL, start_new_session=True,
-            preexec_fn=die_with_parent)
+            preexec_fn=functools.partial(end_with_parent, signal.SIGKILL))
         self.pid = self.wait_for(lambda: (self.children() or [0])[0],
                                  "unshare did not start")
         for command in (
@@ -332,7 +333,8 @@ class BootedRoot(Root):
                  f"--bind={self.archives()}:/var/cache/apt/archives"],
                 stdin=subprocess.DEVNULL, stdout=stream,
                 stderr=subprocess.STDOUT, env=environment,
-                start_new_session=True, preexec_fn=die_with_parent)
+                start_new_session=True,
+                preexec_fn=functools.partial(end_with_parent, signal.SIGKILL))
         # systemd-nspawn has others before it has the container's first one
         self.pid = self.wait_for(
             lambda: next((pid for pid in self.children()
@@ -365,12 +367,6 @@ class BootedRoot(Root):
             except subprocess.TimeoutExpired:
                 pass
         super().close()
-
-
-def die_with_parent():
-    """The holder, and with it the name space, ends when this program does."""
-    import ctypes
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)       # PR_SET_PDEATHSIG
 
 
 def pinned_packages(series, version, cache):
@@ -695,14 +691,6 @@ def server_version(version, values):
             + re.sub(r"^-\S+", "", values["SUFFIX"]))
 
 
-def version_of(path):
-    found = subprocess.run(["dpkg-deb", "--field", str(path), "Version"],
-                           stdout=subprocess.PIPE, text=True, check=False)
-    if found.returncode:
-        raise Problem(f"{path} is no package")
-    return found.stdout.strip()
-
-
 def build(top, trees, cache, log, suite):
     """Two versions of the package, to upgrade from one to the other."""
     output = cache / "packages"
@@ -736,20 +724,16 @@ def build(top, trees, cache, log, suite):
                  if f"+tc{version}_" in path.name) for version in versions]
 
 
-LOCKS = []                      # open files: whoever has them holds the locks
-
-
 def cache_directory(trees):
     """Where roots are made and what was downloaded is kept."""
     cache = trees / "deploy"
     cache.mkdir(parents=True, exist_ok=True)
-    lock = open(cache / "lock", "w")    # until this program ends
+    # Open until this program ends
+    lock = os.open(cache / "lock", os.O_WRONLY | os.O_CREAT)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise Problem(f"another test runs in {cache}; wait for its end"
-                      ) from None
-    LOCKS.append(lock)
+        raise Problem(f"another test runs in {cache}; wait for its end") from None
     for left in cache.glob("root-*"):
         # Of a run that was killed; its mounts went with its name space
         shutil.rmtree(left, ignore_errors=True)
@@ -791,7 +775,8 @@ def main():
     trees, cache, log, values = begin("Test the package in a Debian root")
     paths = build(TOP, trees, cache, log, values["SUITE"])
     debian_version = (trees / "stock" / "version").read_text().strip()
-    ours = [(path, server_version(version_of(path), values)) for path in paths]
+    ours = [(path, server_version(common.run(
+        ["dpkg-deb", "--field", path, "Version"]).strip(), values)) for path in paths]
     arguments = cache, log, values["SUITE"]
     with contextlib.ExitStack() as stack:
         root = (stack.enter_context(booted_root(*arguments))

@@ -110,8 +110,11 @@ class Member:
     def start(self, variant, *options):
         """Start this build, and wait until the node has all data."""
         self.node.use(variant)
-        os.environ["PATH"] = os.pathsep.join(
-            [*topology.programs(self.node.build), self.cluster.path])
+        # State transfers run the build's own programs
+        os.environ["PATH"] = os.pathsep.join([
+            *(str(self.node.build / name) for name in
+              ("scripts", "extra/mariabackup", "extra", "client")),
+            self.cluster.path])
         self.node.start(*options)
         until(f"node{self.number} to be synced", 180, self.synced)
 
@@ -195,7 +198,6 @@ class Cluster:
         self.sst_auth = "sst:sst"
         self.empty = test.work / "empty"
         self.path = os.environ["PATH"]
-        self.members = []
         self.members = [Member(self, number) for number in (1, 2, 3)]
         for member in self.members:
             member.configure()
@@ -238,13 +240,13 @@ CREATE TABLE counters (run INT, thread INT, n INT, PRIMARY KEY (run, thread));
         say(name)
         client = Statements(others[0].node, "DDL", ddl, pause=0.2)
         client.start()
-        self.run_for(self.seconds)
+        time.sleep(self.seconds)
         if kill:
             member.node.kill()
         else:
             member.node.stop()
         member.stop_load()
-        self.run_for(self.seconds)
+        time.sleep(self.seconds)
         before = os.path.getsize(member.node.log)
         if lose:
             member.empty_data()
@@ -259,7 +261,7 @@ CREATE TABLE counters (run INT, thread INT, n INT, PRIMARY KEY (run, thread));
             options = []
         member.start(variant, *options)
         member.start_load()
-        self.run_for(self.seconds)
+        time.sleep(self.seconds)
         problems = [client.finish()]
         problems += [other.load_problem() for other in self.members]
         self.test.check(f"{name}: no error on the nodes that stayed",
@@ -275,9 +277,6 @@ CREATE TABLE counters (run INT, thread INT, n INT, PRIMARY KEY (run, thread));
             self.test.check(f"{name}: all data was transferred",
                             None if f"{method} SST" in ways
                             else f"state transfers: {ways}")
-
-    def run_for(self, seconds):
-        time.sleep(seconds)
 
     def settle(self):
         """Stop the load; wait until all nodes have applied all."""
@@ -349,8 +348,8 @@ CREATE TABLE counters (run INT, thread INT, n INT, PRIMARY KEY (run, thread));
 
 def main():
     arguments = topology.parse_arguments(
-        "Test a mixed Galera cluster", 10,
-        "load before, while and after a node is away")
+        "Test a mixed Galera cluster",
+        ("--seconds", int, 10, "load before, while and after a node is away"))
     topology.require("sysbench", "rsync", "socat", "ss")
     provider = next((path for path in PROVIDERS if os.path.exists(path)), None)
     if not provider:

@@ -24,6 +24,7 @@ Prints a line that begins with PASS or FAIL for each check.
 Exit status: 0 all passed, 1 something failed, 2 wrong usage.
 """
 
+import pathlib
 import time
 
 import outcome
@@ -236,9 +237,9 @@ class Pair:
 
 def main():
     arguments = topology.parse_arguments(
-        "Test replication between patched and stock servers", 20,
-        "length of each of four loads of a pair",
-        [("--from-trees", "builds of an older series, for the primary")])
+        "Test replication between patched and stock servers",
+        ("--seconds", int, 20, "length of each of four loads of a pair"),
+        ("--from-trees", pathlib.Path, None, "builds of an older series, for the primary"))
     topology.require("sysbench")
     failures = 0
     older = arguments.from_trees

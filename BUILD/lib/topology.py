@@ -7,6 +7,7 @@ load and every server that was started, whatever ended the test.
 """
 
 import argparse
+import contextlib
 import ctypes
 import os
 import pathlib
@@ -31,6 +32,14 @@ SYSTEM_SCHEMAS = "('mysql','information_schema','performance_schema','sys')"
 
 def say(text):
     print(f"-- {time.strftime('%H:%M:%S')} {text}", flush=True)
+
+
+@contextlib.contextmanager
+def timed(title):
+    """Say how long something took."""
+    begin = time.monotonic()
+    yield
+    say(f"{title}: {time.monotonic() - begin:.1f} s")
 
 
 def free_ports(count):
@@ -61,9 +70,9 @@ def until(what, seconds, question):
         time.sleep(0.2)
 
 
-def end_with_parent():
-    """Should the test be killed, the server shuts down."""
-    ctypes.CDLL(None).prctl(1, signal.SIGTERM)       # PR_SET_PDEATHSIG
+def end_with_parent(number=signal.SIGTERM):
+    """Should the test be killed, the process gets this signal."""
+    ctypes.CDLL(None).prctl(1, number)       # PR_SET_PDEATHSIG
 
 
 class SqlError(Problem):
@@ -399,10 +408,9 @@ def unsound(node):
     return problems
 
 
-def parse_arguments(description, seconds=None, seconds_mean=None,
-                    directories=(), numbers=()):
-    """The command line of a test of several servers; 'directories' and 'numbers'
-    are options of its own: [(name, what it is)], [(name, default, what it is)].
+def parse_arguments(description, *options):
+    """The command line of a test of several servers; options of its own are
+    (name, int or pathlib.Path, default, what it is).
 
     From here on, a signal that would terminate the test interrupts it, which
     stops the servers."""
@@ -410,13 +418,8 @@ def parse_arguments(description, seconds=None, seconds_mean=None,
         description=f"{description} (called by BUILD/test).")
     parser.add_argument("--trees", required=True,
                         type=lambda name: pathlib.Path(name).resolve())
-    if seconds:
-        parser.add_argument("--seconds", type=int, default=seconds,
-                            help=seconds_mean)
-    for name, meaning in directories:
-        parser.add_argument(name, type=pathlib.Path, help=meaning)
-    for name, default, meaning in numbers:
-        parser.add_argument(name, type=int, default=default, help=meaning)
+    for name, kind, default, meaning in options:
+        parser.add_argument(name, type=kind, default=default, help=meaning)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     return parser.parse_args()
 
@@ -425,9 +428,3 @@ def require(*programs):
     for program in programs:
         if not shutil.which(program):
             raise Problem(f"'{program}' is missing")
-
-
-def programs(build):
-    """The directories of a build's own programs, which state transfers run."""
-    return [str(build / name)
-            for name in ("scripts", "extra/mariabackup", "extra", "client")]

@@ -30,6 +30,7 @@ Prints a line that begins with PASS or FAIL for each check, and the times.
 Exit status: 0 all passed, 1 something failed, 2 wrong usage.
 """
 
+import pathlib
 import re
 import shutil
 import subprocess
@@ -38,8 +39,8 @@ import time
 
 import outcome
 import topology
-from common import Problem, answer, run
-from topology import Topology, say
+from common import answer, run
+from topology import Topology, say, timed
 
 DATABASE_TABLES = 200
 OPEN_FILES = 20000
@@ -179,37 +180,31 @@ class Restore:
         return node
 
     def same(self, title, node):
-        begin = time.monotonic()
-        now = checksums(node)
+        with timed("checksums"):
+            now = checksums(node)
         different = [f"{table}: {self.expected.get(table)}, {now.get(table)}"
                      for table in sorted(set(self.expected) | set(now))
                      if self.expected.get(table) != now.get(table)
                      or now.get(table) in (None, "NULL")]
         self.test.check(f"{title}: {len(now)} tables have the same checksums",
                         "; ".join(different[:5]))
-        say(f"checksums in {time.monotonic() - begin:.1f} s")
 
     def start(self, node, variant, *options):
         node.use(variant)
-        begin = time.monotonic()
-        node.start(*options)
-        say(f"{node.name}: {variant} started in "
-            f"{time.monotonic() - begin:.1f} s")
+        with timed(f"{node.name}: start of {variant}"):
+            node.start(*options)
 
-    def timed(self, title, command):
+    @staticmethod
+    def run_timed(title, command):
         """Run a program, and say how long it took; return what it prints."""
-        begin = time.monotonic()
-        output = run(command, title)
-        say(f"{title}: {time.monotonic() - begin:.1f} s")
-        return output
+        with timed(title):
+            return run(command, title)
 
     def populate(self):
         self.start(self.main, "patched", *UNSAFE)
-        begin = time.monotonic()
         say(f"creating {self.tables} tables")
-        create(self.main, self.tables)
-        say(f"{self.tables} tables created, without syncs, in "
-            f"{time.monotonic() - begin:.1f} s")
+        with timed(f"creating {self.tables} tables, without syncs"):
+            create(self.main, self.tables)
         self.expected = checksums(self.main)
         self.test.check(f"{self.tables} tables are there",
                         "" if len(self.expected) == self.tables else
@@ -228,7 +223,7 @@ class Restore:
         for probe in probes:
             probe.start()
         try:
-            log = self.timed(
+            log = self.run_timed(
                 f"mariadb-backup --backup ({node.variant}, {opened} tables open)",
                 [node.build / "extra/mariabackup/mariadb-backup", "--no-defaults",
                  "--backup", f"--target-dir={target}", f"--socket={node.socket}",
@@ -249,13 +244,13 @@ class Restore:
     def restored(self, variants, source):
         """Prepare a backup, copy it back, and start it with each variant."""
         program = (self.main.build / "extra/mariabackup/mariadb-backup")
-        self.timed("mariadb-backup --prepare",
-                   [program, "--no-defaults", "--prepare", f"--target-dir={source}",
-                    f"--open-files-limit={OPEN_FILES}"])
+        self.run_timed("mariadb-backup --prepare",
+                       [program, "--no-defaults", "--prepare", f"--target-dir={source}",
+                        f"--open-files-limit={OPEN_FILES}"])
         node = self.node("restored")
-        self.timed("mariadb-backup --copy-back",
-                   [program, "--no-defaults", "--copy-back", f"--target-dir={source}",
-                    f"--datadir={node.datadir}"])
+        self.run_timed("mariadb-backup --copy-back",
+                       [program, "--no-defaults", "--copy-back", f"--target-dir={source}",
+                        f"--datadir={node.datadir}"])
         shutil.rmtree(source)
         for variant in variants:
             self.start(node, variant)
@@ -300,18 +295,10 @@ class Restore:
             before = title
 
     def dump(self, node, target):
-        command = [str(node.build / "client" / "mariadb-dump"), "--no-defaults",
-                   f"--socket={node.socket}", "--skip-dump-date", "--databases",
-                   *databases(node)]
-        begin = time.monotonic()
-        with open(target, "wb") as stream:
-            done = subprocess.run(command, stdin=subprocess.DEVNULL,
-                                  stdout=stream, stderr=subprocess.PIPE,
-                                  text=True, check=False)
-        if done.returncode:
-            raise Problem(f"mariadb-dump failed: {done.stderr[-1000:]}")
-        say(f"mariadb-dump ({node.variant}): "
-            f"{time.monotonic() - begin:.1f} s")
+        command = [node.build / "client/mariadb-dump", "--no-defaults",
+                   f"--socket={node.socket}", "--skip-dump-date",
+                   f"--result-file={target}", "--databases", *databases(node)]
+        self.run_timed(f"mariadb-dump ({node.variant})", command)
 
     def dumps(self):
         files = {}
@@ -326,10 +313,8 @@ class Restore:
                         "" if texts[0] == texts[1] else "they differ")
         node = self.node("loaded")
         self.start(node, "stock", *UNSAFE)
-        begin = time.monotonic()
-        node.sql(texts[0])
-        say("dump restored into stock, without syncs, in "
-            f"{time.monotonic() - begin:.1f} s")
+        with timed("restoring the dump into stock, without syncs"):
+            node.sql(texts[0])
         self.same("patched's dump, restored into stock", node)
         node.stop()
         self.start(node, "patched")
@@ -345,7 +330,7 @@ class Restore:
         program = [self.main.build / "client/mariadb-upgrade", "--no-defaults",
                    f"--socket={self.main.socket}"]
         for turn in ("mariadb-upgrade", "mariadb-upgrade --force"):
-            text = self.timed(turn, [*program, *turn.split()[1:]])
+            text = self.run_timed(turn, [*program, *turn.split()[1:]])
             bad = re.findall(r"(?mi)^.*\b(?:error|corrupt|failed)\b.*$", text)
             self.test.check(f"{turn} of {before}'s data directory",
                             "; ".join(bad[:5]))
@@ -376,9 +361,9 @@ class Restore:
 def main():
     arguments = topology.parse_arguments(
         "Back up, restore, upgrade and go back with many tables",
-        directories=[("--from-trees", "builds of an older series"),
-                     ("--whole-trees", "the build of the whole patch set")],
-        numbers=[("--tables", 2000, "how many tables")])
+        ("--from-trees", pathlib.Path, None, "builds of an older series"),
+        ("--whole-trees", pathlib.Path, None, "the build of the whole patch set"),
+        ("--tables", int, 2000, "how many tables"))
     with Topology(arguments.trees) as test:
         Restore(test, arguments.tables, arguments.from_trees).run(
             arguments.from_trees, arguments.whole_trees)
