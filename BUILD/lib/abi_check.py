@@ -25,8 +25,10 @@ import pathlib
 import re
 import shlex
 import subprocess
-import sys
 import tempfile
+
+import common
+from common import Problem, run
 
 TYPES = ("TABLE", "TABLE_SHARE", "handler", "handlerton", "THD")
 SIZE = "CPU_LEVEL1_DCACHE_LINESIZE"
@@ -44,9 +46,7 @@ PROBE = """\
 def compile_command(build, name):
     """The words by which a build compiles a file of the source, without its
     precompiled header, its output and its dependencies."""
-    listed = subprocess.run(["ninja", "-C", str(build), "-t", "compdb"],
-                            stdout=subprocess.PIPE, text=True, check=True)
-    for entry in json.loads(listed.stdout):
+    for entry in json.loads(subprocess.check_output(["ninja", "-C", build, "-t", "compdb"])):
         if not entry["file"].endswith("/" + name):
             continue
         words = shlex.split(entry["command"])
@@ -55,33 +55,29 @@ def compile_command(build, name):
                 at = words.index(option)
                 del words[at:at + 2]
         return [word for word in words if word != "-MD"]
-    raise SystemExit(f"error: the build does not compile {name}")
+    raise Problem(f"the build does not compile {name}")
 
 
 def layout(command, build, output):
     """Compile the probe; return the layout of each type as a list of lines."""
-    subprocess.run(command, cwd=build, check=True)
+    run(command, cwd=build)
     shown = []
     for name in TYPES:
         # /o shows members with their offsets, but no methods; the plain form
         # shows those, of which only virtual ones are part of the ABI
-        done = subprocess.run(
-            ["gdb", "--batch", "-nx", "-ex", f"ptype /o {name}",
-             "-ex", f"ptype {name}", str(output)],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            check=True)
-        lines = [line.rstrip() for line in done.stdout.splitlines()
+        said = run(["gdb", "--batch", "-nx", "-ex", f"ptype /o {name}",
+                    "-ex", f"ptype {name}", output])
+        lines = [line.rstrip() for line in said.splitlines()
                  if "virtual" in line or "total size" in line
                  or re.match(r"\s*/[*X]?\s*\d", line)]
         if not any("total size" in line for line in lines):
-            raise SystemExit(f"abi: error: gdb knows no type {name}:\n"
-                             + done.stderr)
+            raise Problem(f"gdb knows no type {name}:\n{said}")
         shown += [f"{name}: {line}" for line in lines]
     return shown
 
 
 def compare_layouts(arguments):
-    """Whether stock and patched have the same layouts."""
+    """Stock and patched have the same layouts."""
     command = compile_command(arguments.build, "sql/table.cc")
     with tempfile.TemporaryDirectory() as work:
         probe = pathlib.Path(work, "probe.cc")
@@ -97,33 +93,22 @@ def compare_layouts(arguments):
     difference = list(difflib.unified_diff(layouts["stock"], layouts["patched"], "stock",
                                            "patched", n=2, lineterm=""))
     if difference:
-        print("\n".join(difference[:60]), file=sys.stderr)
-        print("abi: error: the patch set changes the layout of a structure "
-              "that plugins reach into", file=sys.stderr)
-    else:
-        print(f"-- abi: {', '.join(TYPES)} have the stock layout "
-              f"({len(layouts['stock'])} lines compared)")
-    return not difference
+        raise Problem("\n".join(difference[:60]) + "\nthe patch set changes the layout "
+                      "of a structure that plugins reach into")
+    print(f"-- abi: {', '.join(TYPES)} have the stock layout "
+          f"({len(layouts['stock'])} lines compared)")
 
 
 def compile_sizes(build):
-    """Whether FILES compile with each of SIZES."""
-    good = True
+    """FILES compile with each of SIZES."""
     for name in FILES:
         command = compile_command(build, name)
         for size in SIZES:
-            done = subprocess.run(
-                [*command, f"-D{SIZE}={size}", "-fsyntax-only",
-                 str(build.parent / "source" / name)],
-                cwd=build, stderr=subprocess.PIPE, text=True, check=False)
-            if done.returncode:
-                good = False
-                print(f"cache line: error: {name} does not compile with "
-                      f"{size} bytes:\n{done.stderr[:3000]}", file=sys.stderr)
-    if good:
-        print(f"-- cache line: {', '.join(FILES)} compile with "
-              f"{', '.join(map(str, SIZES))} bytes")
-    return good
+            run([*command, f"-D{SIZE}={size}", "-fsyntax-only",
+                 build.parent / "source" / name],
+                f"compiling {name} with a cache line of {size} bytes", cwd=build)
+    print(f"-- cache line: {', '.join(FILES)} compile with "
+          f"{', '.join(map(str, SIZES))} bytes")
 
 
 def main():
@@ -136,15 +121,10 @@ def main():
         parser.add_argument("--" + name, type=pathlib.Path, required=True, help=text)
     arguments = parser.parse_args()
     # Headers that the build generates
-    subprocess.run(["ninja", "-C", str(arguments.build), "--quiet", "GenError"],
-                   check=True, stdout=subprocess.DEVNULL)
-    return 0 if compare_layouts(arguments) and compile_sizes(arguments.build) else 1
+    run(["ninja", "-C", arguments.build, "--quiet", "GenError"])
+    compare_layouts(arguments)
+    compile_sizes(arguments.build)
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except subprocess.CalledProcessError as error:
-        print(f"abi: error: {' '.join(map(str, error.cmd))[:400]} failed "
-              f"with status {error.returncode}", file=sys.stderr)
-        sys.exit(1)
+    common.end("abi", main)
