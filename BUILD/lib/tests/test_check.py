@@ -206,50 +206,40 @@ class VerdictTest(CheckTest):
 
 
 class OriginTest(CheckTest):
-    def test_by_the_version(self):
-        for version, what in (
-                ("10.11.18-MariaDB-0+deb12u1", "Debian 12's,"),
-                ("11.8.6-MariaDB-0+deb13u1 from Debian", "Debian 13's,"),
-                ("10.11.16-MariaDB-0ubuntu0.24.04.1", "Ubuntu's,"),
-                ("10.11.14-MariaDB-deb12-log", "MariaDB.org's .deb package,"),
-                ("11.8.6-MariaDB-ubu2404", "MariaDB.org's .deb package,"),
-                ("10.11.15-MariaDB-1:10.11.15+maria~deb11",
-                 "MariaDB.org's .deb package,")):
-            self.tables(".frm", ".MYI")
-            said = self.verdict(variables={"version": version},
-                                Opened_tables="125000")
-            self.assertIn(f"Server {version.partition('-')[0]}, {what} x86_64",
-                          said)
-            self.assertEqual("BUILD/package, on another machine" in said,
-                             "Debian" in what)
-            self.assertIn("BUILD/package --tarball", said)
-            self.assertEqual("BUILD/series --source mariadb-10.11.14.tar.gz"
-                             in said, version.startswith("10.11.14"))
-
-    def test_by_the_package(self):
-        for package, what in (
-                ("MariaDB-server 10.11.14-1.el9", "MariaDB.org's RPM"),
-                ("mariadb-server 10.11.10-1.el9_5", "the distribution's RPM")):
-            self.program("dpkg-query", "#!/bin/sh\nexit 1\n")
-            self.program("rpm", f"#!/bin/sh\necho '{package}'\n")
-            said = self.verdict(variables={
-                "version": "10.11.14-MariaDB",
-                "plugin_dir": "/usr/lib64/mysql/plugin/"})
-            self.assertIn(f"{what} ({package})", said)
-
-    def test_by_the_paths(self):
-        for path, what in (
-                ("/usr/lib64/mysql/plugin/", "MariaDB.org's RPM, by its paths"),
-                ("/usr/lib64/mariadb/plugin/",
+    def test_where_the_server_is_from(self):
+        self.tables(".frm", ".MYI")
+        self.program("dpkg-query", "#!/bin/sh\nexit 1\n")
+        rpm = "/usr/lib64/mysql/plugin/"
+        for version, plugins, package, what in (
+                ("10.11.18-MariaDB-0+deb12u1", "", "", "Debian 12's"),
+                ("11.8.6-MariaDB-0+deb13u1 from Debian", "", "", "Debian 13's"),
+                ("10.11.16-MariaDB-0ubuntu0.24.04.1", "", "", "Ubuntu's"),
+                ("10.11.14-MariaDB-deb12-log", "", "", "MariaDB.org's .deb package"),
+                ("11.8.6-MariaDB-ubu2404", "", "", "MariaDB.org's .deb package"),
+                ("10.11.15-MariaDB-1:10.11.15+maria~deb11", "", "",
+                 "MariaDB.org's .deb package"),
+                ("10.11.14-MariaDB", rpm, "MariaDB-server 10.11.14-1.el9",
+                 "MariaDB.org's RPM"),
+                ("10.11.14-MariaDB", rpm, "mariadb-server 10.11.10-1.el9_5",
+                 "the distribution's RPM"),
+                ("10.11.14-MariaDB", rpm, "", "MariaDB.org's RPM, by its paths"),
+                ("10.11.14-MariaDB", "/usr/lib64/mariadb/plugin/", "",
                  "the distribution's RPM, by its paths"),
-                ("/usr/local/mysql/lib/plugin/",
+                ("10.11.14-MariaDB", "/usr/local/mysql/lib/plugin/", "",
                  "a binary archive or an own build")):
-            self.tables(".frm", ".MYI")
-            said = self.verdict(variables={"version": "10.11.14-MariaDB",
-                                           "plugin_dir": path},
-                                Opened_tables="125000")
-            self.assertIn(what, said)
-            self.assertIn("nothing was tried on such a system", said)
+            with self.subTest(version=version, plugins=plugins, package=package):
+                self.program("rpm", f"#!/bin/sh\necho '{package}'\n")
+                said = self.verdict(variables={"version": version, "plugin_dir": plugins},
+                                    Opened_tables="125000")
+                number = version.partition("-")[0]
+                self.assertIn(f"Server {number}, {what}" + f" ({package})" * bool(package)
+                              + ", x86_64", said)
+                debian = "Debian" in what
+                self.assertEqual("BUILD/package, on another machine" in said, debian)
+                self.assertIn("BUILD/package --tarball", said)
+                for text in (f"BUILD/series --source mariadb-{number}.tar.gz",
+                             "nothing was tried on such a system"):
+                    self.assertEqual(text in said, not debian)
 
     def test_the_tarball_needs_a_new_glibc(self):
         real = shutil.which("getconf")
