@@ -35,7 +35,6 @@ import pathlib
 import re
 import shutil
 import signal
-import subprocess
 import tempfile
 import uuid
 
@@ -146,15 +145,12 @@ def private_apt(directory, suite):
     return dict(os.environ, APT_CONFIG=str(config), LC_ALL="C")
 
 
-def mirrors(entries):
-    """The base addresses of package sources, as source_entries() gives them."""
-    found = []
-    for name, text in entries.items():
-        found += (re.findall(r"(?m)^deb-src (?:\[.*?\] *)?(\S+) ", text)
-                  if name.endswith(".list") else
-                  [uri for uris in re.findall(r"(?mi)^URIs:(.*)$", text)
-                   for uri in uris.split()])
-    return list(dict.fromkeys(uri.rstrip("/") for uri in found))
+def mirrors(env):
+    """The base addresses of the package sources of private_apt()."""
+    _, listed = answer(["apt-get", "indextargets", "--no-release-info", "--format",
+                        "$(REPO_URI)", "Created-By: Sources"], env=env)
+    # A warning has spaces
+    return list(dict.fromkeys(re.findall(r"(?m)^(\S+?)/?$", listed)))
 
 
 def download_of_pool(address, package, name, sha256, directory, env=None):
@@ -216,11 +212,8 @@ def fetch_pinned(package, version, sha256, addresses, env, directory):
 def newer_first(versions):
     """Sort Debian version numbers, the newest first."""
     def compare(a, b):
-        if a == b:
-            return 0
-        newer = subprocess.run(["dpkg", "--compare-versions", a, "gt", b],
-                               check=False).returncode == 0
-        return -1 if newer else 1
+        status, _ = answer(["dpkg", "--compare-versions", a, "lt", b])
+        return 1 if status == 0 else -1
     return sorted(set(versions), key=functools.cmp_to_key(compare))
 
 
@@ -254,9 +247,7 @@ def fetch_package(package, series, suite, work, pinned=None):
         return reason_in(output) if status else None
 
     def from_mirrors(version):
-        addresses = mirrors({path.name: path.read_text(encoding="utf-8") for path
-                             in sorted((work / "apt" / "parts").iterdir())})
-        return fetch_pinned(package, version, pinned[1], addresses, env, directory)
+        return fetch_pinned(package, version, pinned[1], mirrors(env), env, directory)
 
     ways = [(version, "about 100 MB", from_lists) for version in versions]
     if pinned:

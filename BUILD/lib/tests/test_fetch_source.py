@@ -49,7 +49,8 @@ class AptTest(WorkTest):
             "# comment\ndeb [arch=amd64] http://a.invalid/d/ x main\n"
             "deb-src http://a.invalid/d x main\n")
         put(self.work / "sources.list.d/d.sources",
-            "Types: deb\nURIs: http://b.invalid/d http://a.invalid/d\nSuites: x\n")
+            "Types: deb\nURIs: http://b.invalid/d http://a.invalid/d\nSuites: y\n"
+            "Components: main\n")
         put(self.work / "sources.list.d/off.list.disabled",
             "deb http://off.invalid/d x main\n")
         entries = fetch_source.source_entries(self.work)
@@ -57,9 +58,15 @@ class AptTest(WorkTest):
             "sources.list": "deb-src [arch=amd64] http://a.invalid/d/ x main\n"
                             "deb-src http://a.invalid/d x main\n",
             "d.sources": "Types: deb-src\n"
-                         "URIs: http://b.invalid/d http://a.invalid/d\nSuites: x\n"})
-        self.assertEqual(fetch_source.mirrors(entries),
-                         ["http://a.invalid/d", "http://b.invalid/d"])
+                         "URIs: http://b.invalid/d http://a.invalid/d\nSuites: y\n"
+                         "Components: main\n"})
+        for name, text in entries.items():
+            put(self.work / "parts" / name, text)
+        put(self.work / "apt.conf", 'Dir::Etc::sourcelist "/dev/null";\n'
+            f'Dir::Etc::sourceparts "{self.work}/parts";\n')
+        self.assertEqual(
+            set(fetch_source.mirrors(dict(os.environ, APT_CONFIG=str(self.work / "apt.conf")))),
+            {"http://a.invalid/d", "http://b.invalid/d"})
 
     def test_versions_are_tried_from_the_newest(self):
         self.assertEqual(
