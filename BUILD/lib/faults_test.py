@@ -17,11 +17,12 @@ import argparse
 import pathlib
 import random
 import re
-import signal
-import subprocess
 import sys
 
-TOP = pathlib.Path(__file__).resolve().parents[2]
+import common
+import run_tests
+from common import TOP
+
 MINUTES = 30
 # crash_random.py says of each data directory what came of it
 DIRECTORY = re.compile(r"(seed \d+, [^:]*): (.*?)(?:; (known: .*|\d+ problems))?$")
@@ -58,17 +59,16 @@ def programs(trees, variant, build_type, minutes, seed):
     return found
 
 
-def run(words, each_line):
+def run(words, each_line=lambda line: None):
     """Show what a program prints; return its exit status and its last line."""
     last = ""
-    with subprocess.Popen([sys.executable, *map(str, words)], cwd=TOP / "sql-bench",
-                          text=True, errors="replace", stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
-        for line in process.stdout:
-            print(line, end="", flush=True)
-            last = line.rstrip("\n") or last
-            each_line(last)
-        return process.wait(), last
+
+    def hear(line):
+        nonlocal last
+        last = line.rstrip("\n") or last
+        each_line(last)
+
+    return run_tests.stream([sys.executable, *map(str, words)], TOP / "sql-bench", hear), last
 
 
 def main():
@@ -98,14 +98,11 @@ def main():
         say("FAIL", f"random kills: exit status {status}: {last[:200]}")
     for name, words in programs(trees, args.variant, args.type, args.minutes, args.seed):
         print(f"-- {name}", flush=True)
-        status, last = run(words, lambda line: None)
+        status, last = run(words)
         say(*(("FAIL", f"{name}: {last[:200]}") if status else ("PASS", name)))
     return int(bool(failed))
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        sys.exit("faults: interrupted")
+    run_tests.catch_signals()
+    common.end("faults", main)
