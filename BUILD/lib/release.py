@@ -17,10 +17,9 @@ not a comment counts.  Exit status: 0 done, 1 failed, 2 wrong usage.
 import argparse
 import pathlib
 import re
-import subprocess
 
 import common
-from common import Problem
+from common import Problem, answer
 
 RELEASE = r"\d{4}\.(?:0[1-9]|1[0-2])(?:\.[1-9]\d*)?"
 VERSION = RELEASE + r"(?:[~+][1-9]\d*)?"
@@ -38,30 +37,22 @@ def release(top):
 
 def version(top):
     """The version of the commit that is checked out."""
-    def git(*words, status=False):
-        done = subprocess.run(["git", "-C", str(top), *words],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              text=True, check=False)
-        if status:
-            return done.returncode
-        if done.returncode:
-            raise Problem("git cannot count the commits: "
-                          + done.stderr.strip())
-        return done.stdout.strip()
+    def git(*words):
+        return answer(["git", "-C", top, *words])
 
     named = release(top)
     tag = f"refs/tags/tc-{named}"
-    if git("rev-parse", "--is-shallow-repository") != "false":
-        raise Problem("a shallow clone does not know how many commits "
-                      "there are, and would seem older than it is: git "
-                      "fetch --unshallow --tags")
-    if git("rev-parse", "--quiet", "--verify", tag, status=True):
-        return f"{named}~{git('rev-list', '--count', 'HEAD')}"
-    if git("merge-base", "--is-ancestor", tag, "HEAD", status=True):
+    if git("rev-parse", "--is-shallow-repository") != (0, "false\n"):
+        raise Problem("git cannot count the commits here; in a shallow clone, first: "
+                      "git fetch --unshallow --tags")
+    since = f"{tag}.." if git("rev-parse", "--quiet", "--verify", tag)[0] == 0 else ""
+    if since and git("merge-base", "--is-ancestor", tag, "HEAD")[0]:
         raise Problem(f"the tag tc-{named} is not of a commit before this "
                       "one, but VERSION names it")
-    since = git("rev-list", "--count", f"{tag}..HEAD")
-    return f"{named}+{since}" if since != "0" else named
+    count = git("rev-list", "--count", f"{since}HEAD")[1].strip()
+    if not since:
+        return f"{named}~{count}"
+    return f"{named}+{count}" if count != "0" else named
 
 
 def main():
