@@ -388,6 +388,13 @@ class Runner:
                 re.sub(r"\W+", "-", suites))
         return results
 
+    def tests(self, names, units, build_type):
+        """mtr tests and unit tests."""
+        results = self.mtr(None, build_type, sorted(names)) if names else Results("")
+        if units:
+            self.ctest(sorted(units), build_type, results)
+        return results
+
     def topic_suite(self, build_type):
         """The tests of some topics, those of MariaDB's among them that they edit:
         what BUILD/test series runs at the stage of each."""
@@ -395,12 +402,9 @@ class Runner:
         names, units = tests_of(path for name in self.topics or self.selected
                                 for path in self.paths_of(all_topics[name]))
         source = self.trees / self.variant / "source"
-        names = sorted(name for name in names if any(
-            (source / path).is_file() for path in files_of_test(name)))
-        results = (self.mtr(None, build_type, names) if names
-                   else Results(""))
-        if units:
-            self.ctest(sorted(units), build_type, results)
+        names = [name for name in names if any(
+            (source / path).is_file() for path in files_of_test(name))]
+        results = self.tests(names, units, build_type)
         if not results.outcome:
             results.add("no test is of this topic alone", "skipped")
         results.title = (f"{' '.join(self.topics) or self.trees.parent.name} "

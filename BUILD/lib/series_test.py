@@ -114,20 +114,6 @@ class Stages:
             overlay.write(mark, cmake.encode(), False)
         return not status
 
-    # ----------------------------------------------------------------- test
-
-    def test(self, names, units):
-        results = run_tests.Results("")
-        for unit in sorted(units):
-            status = run_tests.stream(
-                ["ctest", "--output-on-failure", "--no-tests=error", "-R",
-                 f"^{unit}$"], self.build)
-            results.add(unit, "failed" if status else "passed")
-        if names:
-            outcome = self.runner.mtr(None, self.type, sorted(names))
-            results.outcome.update(outcome.outcome)
-        return results
-
     # ----------------------------------------------------------------- run
 
     def name_of(self, state, more=""):
@@ -181,7 +167,7 @@ class Stages:
         if not self.compile(state):
             return "does not build"
         built = time.monotonic()
-        results = self.test(names, units)
+        results = self.runner.tests(names, units, self.type)
         say(f"built in {built - begin:.0f} s, "
             f"{len(results.names('passed'))} tests passed and "
             f"{len(results.names('skipped'))} skipped in "
