@@ -113,32 +113,21 @@ class RunsTest(WorkTest):
             whole.run(run, lambda run=run: make(run))
         return whole.counts
 
-    def test_what_has_passed_is_not_made_again(self):
-        first = self.all_at("r1")
-        self.assertEqual(self.all_at("r1"), first)
-        self.assertEqual(self.made, ["main-:release", "unit:release"])
-
-    def test_other_code_makes_all_again(self):
-        self.all_at("r1")
-        self.all_at("r2")
-        self.assertEqual(len(self.made), 4)
-
-    def test_another_document_makes_only_the_unit_run_again(self):
-        self.all_at("r1")
-        self.all_at("r1", documents="d2")
-        self.assertEqual(self.made,
-                         ["main-:release", "unit:release", "unit:release"])
-
-    def test_outside_of_a_clone_nothing_counts_as_made(self):
-        self.all_at("unknown", documents="")
-        self.all_at("unknown", documents="")
-        self.assertEqual(len(self.made), 4)
-
-    def test_what_has_failed_is_made_again(self):
-        self.assertEqual(self.all_at("r1", "failed"),
-                         {"main-:release": (0, 1, 0), "unit:release": (0, 1, 0)})
-        self.assertEqual(self.all_at("r1"),
-                         {"main-:release": (1, 0, 0), "unit:release": (1, 0, 0)})
+    def test_what_is_made_again(self):
+        """After a failure, and if its files have changed or are not in a clone."""
+        unit, both = ["unit:release"], ["main-:release", "unit:release"]
+        for before, now, again in (
+                (["r1"], ["r1"], []), (["r1"], ["r2"], both),
+                (["r1"], ["r1", "passed", "d2"], unit), (["r1", "failed"], ["r1"], both),
+                (["unknown", "passed", ""], ["unknown", "passed", ""], both)):
+            first = self.all_at(*before)
+            self.made = []
+            last = self.all_at(*now)
+            self.assertEqual(self.made, again)
+            self.assertEqual(first, dict.fromkeys(both, (0, 1, 0) if "failed" in before
+                                                  else (1, 0, 0)))
+            self.assertEqual(last, dict.fromkeys(both, (1, 0, 0)))
+            (self.work / "tests-made.json").unlink()
 
     def test_record_is_read_as_it_was_written(self):
         file = self.work / "tested"

@@ -6,7 +6,7 @@ import io
 import os
 import unittest
 
-from support import TOP, WorkTest, git, put, quiet
+from support import WorkTest, git, put, quiet
 
 import hunks
 import overlay
@@ -242,23 +242,11 @@ class CheckTest(TreesTest):
                 self.assertIn(problem, self.problems())
                 (self.top / path).unlink()
 
-    def test_mtr_test_with_a_result(self):
-        for name in ("t/x.test", "r/x.result"):
-            put(self.top / "mysql-test/suite/s" / name, f"# {overlay.LICENSE}\n")
-        put(self.top / "BUILD/topics/20-second", TOPIC + "  mysql-test/suite/s/*/x.*\n")
-        self.assertEqual(self.problems(), "")
-
     def test_feature_that_nothing_defines(self):
         put(self.top / "sql/new.cc", NEW + "#ifdef HAVE_NEWS\nint a;\n#endif\n")
         self.assertIn("sql/new.cc: tests HAVE_NEWS", self.problems())
         put(self.stock / "source/config.h.cmake", "#define HAVE_NEWS 1\n")
         self.assertEqual(self.problems(), "")
-
-    def test_ambiguous_hunk(self):
-        put(self.source, "a;\nb;\n" * 3)
-        put(self.patch_file, HEADER + "--- a/sql/a.cc\n+++ b/sql/a.cc\n"
-            "@@ -3,2 +3,3 @@ first\n a;\n+new;\n b;\n")
-        self.assertIn("hunk 1 (first) is found 3 times", self.problems())
 
     def test_change_of_code_that_is_disabled(self):
         stock = changed(("line 12", "#if X\nline 12\n#endif"))
@@ -439,16 +427,6 @@ class SurveyTest(TreesTest):
             overlay.print_survey(self.target())
         self.assertIn("0 apply unchanged, 0 moved, 1 not at all", said.getvalue())
         return sentence
-
-    def test_the_patches_fit_the_sources_that_are_there(self):
-        stocks = [version.parent for version in TOP.glob("out/*/stock/version")
-                  if (version.parent / "source/sql").is_dir()]
-        if not stocks:
-            self.skipTest("needs the source of MariaDB")
-        for stock in stocks:
-            self.assertEqual([each for each in overlay.Overlay(
-                TOP, stock, stock.parent / "patched").survey()
-                if each[1] == overlay.DOES_NOT_APPLY], [])
 
     def test_hunks_that_moved_or_did_not(self):
         without = changed(("line 20", "-")).replace("-\n", "")

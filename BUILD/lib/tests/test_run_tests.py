@@ -43,9 +43,7 @@ class RaceTest(unittest.TestCase):
         ours, theirs = ["/sql/table_cache.cc"], ["/sql/table.cc"]
         self.assertTrue(run_tests.race_in(OWN, race(ours, theirs)))
         self.assertTrue(run_tests.race_in(OWN, race(theirs, ours)))
-
-    def test_an_own_file_further_out_does_not_count(self):
-        called = ["/sql/table.cc", "/sql/table_cache.cc"]
+        called = theirs + ours
         self.assertIsNone(run_tests.race_in(OWN, race(called, called)))
 
     def test_what_wraps_a_lock_is_passed_over(self):
@@ -74,36 +72,26 @@ def mtr_says(*lines, retried=()):
 
 
 class MtrEndTest(unittest.TestCase):
-    def test_a_failed_test_is_no_problem_of_the_run(self):
-        self.assertIsNone(mtr_says(
-            "Completed: Failed 2/1129 tests, 99.82% were successful.",
-            "mysql-test-run: *** ERROR: there were failing test cases"))
+    FAILED = "mysql-test-run: *** ERROR: there were failing test cases"
+    SHUTDOWN = "Errors/warnings were found in logfiles during server shutdown after running the"
+    COMPLETED = "Completed: Failed 2/1129 tests, 99.82% were successful."
 
-    def test_a_run_that_ends_early_is(self):
+    def test_a_failed_test_is_no_problem_of_the_run_and_an_early_end_is(self):
+        self.assertIsNone(mtr_says(self.COMPLETED, self.FAILED))
         self.assertIn("before all", mtr_says("main.a [ pass ] 3"))
         self.assertIn("only 3 of 9", mtr_says(
             "Completed: All 3 tests were successful.",
             "mysql-test-run: *** ERROR: Not all tests completed (only 3 of 9)"))
 
-    def test_errors_at_shutdown_are_though_a_test_has_failed(self):
-        self.assertIn("shutdown", mtr_says(
-            "Completed: Failed 2/1129 tests, 99.82% were successful.",
-            "Errors/warnings were found in logfiles during server shutdown "
-            "after running the",
-            "mysql-test-run: *** ERROR: there were failing test cases"))
-
-    def test_errors_of_an_attempt_that_was_repeated_are_part_of_it(self):
-        lines = ("***Warnings generated in error logs during shutdown after "
-                 "running tests: main.a main.b",
-                 "Completed: Failed 1/1129 tests, 99.91% were successful.",
-                 "Errors/warnings were found in logfiles during server shutdown "
-                 "after running the",
-                 "mysql-test-run: *** ERROR: there were failing test cases")
-        self.assertIsNone(mtr_says(*lines, retried=("main.b 'row'",)))
-        self.assertIn("shutdown", mtr_says(*lines, retried=("main.a",)))
-        self.assertIn("shutdown", mtr_says(
-            lines[0].replace("main.b", "main.c"), *lines,
-            retried=("main.b",)))
+    def test_errors_at_shutdown_are_unless_of_an_attempt_that_was_repeated(self):
+        end = (self.COMPLETED, self.SHUTDOWN, self.FAILED)
+        warning = ("***Warnings generated in error logs during shutdown after running "
+                   "tests: main.a main.b")
+        other = warning.replace("main.b", "main.c")
+        self.assertIsNone(mtr_says(warning, *end, retried=("main.b 'row'",)))
+        for lines, retried in ((end, ()), ((warning, *end), ("main.a",)),
+                               ((other, warning, *end), ("main.b",))):
+            self.assertIn("shutdown", mtr_says(*lines, retried=retried))
 
 
 class TestsOfTopicTest(WorkTest):
