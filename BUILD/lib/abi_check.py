@@ -104,11 +104,9 @@ def compile_sizes(build):
     for name in FILES:
         command = compile_command(build, name)
         for size in SIZES:
-            run([*command, f"-D{SIZE}={size}", "-fsyntax-only",
-                 build.parent / "source" / name],
+            run([*command, f"-D{SIZE}={size}", "-fsyntax-only", build.parent / "source" / name],
                 f"compiling {name} with a cache line of {size} bytes", cwd=build)
-    print(f"-- cache line: {', '.join(FILES)} compile with "
-          f"{', '.join(map(str, SIZES))} bytes")
+    print(f"-- cache line: {', '.join(FILES)} compile with {', '.join(map(str, SIZES))} bytes")
 
 
 def main():

@@ -38,8 +38,7 @@ PROGRAMS = {
 # Why a topic has no test that fails without it
 UNTESTED = {
     "debian-debug-builds": "a debug build that starts",
-    "mtr-open-files-limit": "is about mtr itself; table_cache.many_open_tables "
-                            "needs it",
+    "mtr-open-files-limit": "is about mtr itself; table_cache.many_open_tables needs it",
 }
 MINUTES = 6                     # for a test: one of the errors makes a thread wait for ever
 # The lines that explain best why a test failed, the best first
@@ -85,10 +84,8 @@ class Alone(series_test.Stages):
         super().__init__(top, trees, build_type)
         self.kept = self.tree / "alone"
         self.topics = [topic for topic in self.maker.topics
-                       if topic.number < topics.ALONE
-                       and self.maker.paths_of(topic)]
-        self.runner.mtr_options = ["--retry=1",
-                                   f"--testcase-timeout={MINUTES}"]
+                       if topic.number < topics.ALONE and self.maker.paths_of(topic)]
+        self.runner.mtr_options = ["--retry=1", f"--testcase-timeout={MINUTES}"]
 
     # --------------------------------------------------------------- sources
 
@@ -130,11 +127,9 @@ class Alone(series_test.Stages):
 
     def run_mtr(self, names):
         sections = Sections()
-        outcome = self.runner.mtr(None, self.type, sorted(names),
-                                  sections.add).outcome
+        outcome = self.runner.mtr(None, self.type, sorted(names), sections.add).outcome
         for name in names:
-            what = [outcome[each] for each in outcome
-                    if each.partition(" ")[0] == name]
+            what = [outcome[each] for each in outcome if each.partition(" ")[0] == name]
             if "failed" in what:
                 yield name, reason_in(sections.text.get(name, ""))
             else:
@@ -169,8 +164,7 @@ class Alone(series_test.Stages):
             before = overlay.read(self.file_of(state, test))
             if before:
                 found[test] = json.loads(before)
-        names, units, programs = (tests - set(found)
-                                  for tests in (names, units, programs))
+        names, units, programs = (tests - set(found) for tests in (names, units, programs))
         if not names | units | programs:
             return found
         if not self.compile(state):
@@ -195,14 +189,12 @@ class Alone(series_test.Stages):
         """Returns the number of tests that did not do what they have to."""
         self.prepare()
         self.kept.mkdir(parents=True, exist_ok=True)
-        chosen = [topic for topic in self.topics
-                  if not wanted or topic.name in wanted]
+        chosen = [topic for topic in self.topics if not wanted or topic.name in wanted]
         tests = {topic.name: self.tests(topic) for topic in chosen}
         run_tests.header("MariaDB's source with the tests, without any patch")
         stock = self.results_on(
             self.without_patches(),
-            *(set().union(*(each[kind] for each in tests.values()))
-              for kind in range(3)))
+            *(set().union(*(each[kind] for each in tests.values())) for kind in range(3)))
         rows, wrong = [], 0
         for topic in chosen:
             title = f"{topic.number:02}-{topic.name} ({self.type})"

@@ -27,8 +27,7 @@ def run(command, failure=None, **options):
     """What a command prints.  If it fails, that is a Problem."""
     status, output = answer(command, **options)
     if status:
-        raise Problem(f"{failure or ' '.join(map(str, command))} failed:\n"
-                      + output[-3000:])
+        raise Problem(f"{failure or ' '.join(map(str, command))} failed:\n" + output[-3000:])
     return output
 
 

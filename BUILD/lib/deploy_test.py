@@ -71,8 +71,7 @@ DESCRIPTORS = 3 * TABLES_OPEN + 2000
 EXAMPLES = TOP / "docs/examples"
 FILES_TO_COPY = {
     "table-cache-20000.cnf": "etc/mysql/mariadb.conf.d/table-cache.cnf",
-    "table-cache-20000.conf":
-        "etc/systemd/system/mariadb.service.d/zz-table-cache.conf"}
+    "table-cache-20000.conf": "etc/systemd/system/mariadb.service.d/zz-table-cache.conf"}
 ERROR_LOG = "/var/lib/mysql/deploy-test.err"
 # A process that does nothing but collect the status of orphans, as init does
 INIT = """
@@ -139,8 +138,7 @@ CREATE USER reader@localhost IDENTIFIED BY 'secret';
 GRANT SELECT ON shop.* TO reader@localhost;
 """
 TABLES = ("t_innodb", "t_innodb_compressed", "t_myisam", "t_aria",
-          "t_aria_plain", "t_csv", "t_archive", "t_rocksdb", "t_connect",
-          "t_part", "m1")
+          "t_aria_plain", "t_csv", "t_archive", "t_rocksdb", "t_connect", "t_part", "m1")
 PROVIDERS = ("bzip2", "lz4", "lzma", "lzo", "snappy")
 
 
@@ -149,8 +147,7 @@ def run(command, log, failure, **options):
     with open(log, "a", encoding="utf-8") as stream:
         print(f"\n$ {' '.join(map(str, command))}", file=stream, flush=True)
         done = subprocess.run(command, stdin=subprocess.DEVNULL,
-                              stdout=stream, stderr=subprocess.STDOUT,
-                              check=False, **options)
+                              stdout=stream, stderr=subprocess.STDOUT, check=False, **options)
     if done.returncode:
         tail = log.read_text(errors="replace")[-2500:]
         raise Problem(f"{failure}; the end of {log}:\n{tail}")
@@ -187,17 +184,14 @@ class Root:
         # unshare ends with this program
         self.holder = subprocess.Popen(
             ["unshare", "--mount", "--pid", "--fork", "--kill-child",
-             sys.executable, "-c", INIT],
-            stdin=subprocess.DEVNULL, start_new_session=True,
+             sys.executable, "-c", INIT], stdin=subprocess.DEVNULL, start_new_session=True,
             preexec_fn=functools.partial(end_with_parent, signal.SIGKILL))
-        self.pid = self.wait_for(lambda: (self.children() or [0])[0],
-                                 "unshare did not start")
+        self.pid = self.wait_for(lambda: (self.children() or [0])[0], "unshare did not start")
         for command in (
                 ["mount", "-t", "proc", "proc", "proc"],
                 ["mount", "--rbind", "/dev", "dev"],
                 ["mount", "-t", "tmpfs", "tmpfs", "run"],
-                ["mount", "--bind", str(self.archives()),
-                 "var/cache/apt/archives"],
+                ["mount", "--bind", str(self.archives()), "var/cache/apt/archives"],
                 *(["mount", "--bind", str(here), str(there).lstrip("/")]
                   for here, there in self.shared)):
             command[-1] = str(self.path / command[-1])
@@ -211,10 +205,8 @@ class Root:
 
     def children(self):
         """The processes that the holder has started."""
-        path = pathlib.Path(f"/proc/{self.holder.pid}/task/{self.holder.pid}"
-                            "/children")
-        return ([int(pid) for pid in path.read_text().split()]
-                if path.exists() else [])
+        path = pathlib.Path(f"/proc/{self.holder.pid}/task/{self.holder.pid}/children")
+        return [int(pid) for pid in path.read_text().split()] if path.exists() else []
 
     def wait_for(self, question, failure):
         """The first answer of a function that is true.  Fails if the holder
@@ -236,25 +228,20 @@ class Root:
             say(f"debootstrap {suite} from {debian}")
             run(["debootstrap", "--variant=minbase",
                  *([f"--include={self.packages}"] if self.packages else []),
-                 suite, str(self.path), debian],
-                self.log, "debootstrap failed")
+                 suite, str(self.path), debian], self.log, "debootstrap failed")
             new = tarball.with_suffix(".new")
-            run(["tar", "-C", str(self.path), "-cf", str(new), "."],
-                self.log, "tar failed")
+            run(["tar", "-C", str(self.path), "-cf", str(new), "."], self.log, "tar failed")
             new.rename(tarball)
         else:
-            run(["tar", "-C", str(self.path), "-xf", str(tarball)], self.log,
-                "tar failed")
+            run(["tar", "-C", str(self.path), "-xf", str(tarball)], self.log, "tar failed")
         self.path.chmod(0o755)
         self.write("etc/apt/sources.list",
                    f"deb {debian} {suite} main\n"
                    f"deb {security} {suite}-security main\n")
         if os.path.exists("/etc/resolv.conf"):
-            shutil.copyfile("/etc/resolv.conf",
-                            self.path / "etc" / "resolv.conf")
+            shutil.copyfile("/etc/resolv.conf", self.path / "etc" / "resolv.conf")
         for _, there in self.shared:
-            (self.path / str(there).lstrip("/")).mkdir(parents=True,
-                                                       exist_ok=True)
+            (self.path / str(there).lstrip("/")).mkdir(parents=True, exist_ok=True)
         # Without an init system, services are started only if a policy says
         self.write("usr/sbin/policy-rc.d", "#!/bin/sh\nexit 0\n", 0o755)
 
@@ -280,8 +267,7 @@ class Root:
 
     def do(self, *words, failure=None):
         """Run a command in the root; its output goes to the log."""
-        run(self.command(*words), self.log,
-            failure or f"'{' '.join(words)[:100]}' failed")
+        run(self.command(*words), self.log, failure or f"'{' '.join(words)[:100]}' failed")
 
     def ask(self, *words, text=None, failure_is_answer=False):
         """Run a command in the root and return what it prints."""
@@ -289,8 +275,7 @@ class Root:
                               text=True, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, check=False)
         if done.returncode and not failure_is_answer:
-            raise Problem(f"'{' '.join(words)[:100]}' failed:\n"
-                          + done.stdout[-2000:])
+            raise Problem(f"'{' '.join(words)[:100]}' failed:\n" + done.stdout[-2000:])
         return done.stdout.strip()
 
     def sql(self, text, database=""):
@@ -332,18 +317,14 @@ class BootedRoot(Root):
                  f"--directory={self.path}",
                  f"--bind={self.archives()}:/var/cache/apt/archives"],
                 stdin=subprocess.DEVNULL, stdout=stream,
-                stderr=subprocess.STDOUT, env=environment,
-                start_new_session=True,
+                stderr=subprocess.STDOUT, env=environment, start_new_session=True,
                 preexec_fn=functools.partial(end_with_parent, signal.SIGKILL))
         # systemd-nspawn has others before it has the container's first one
         self.pid = self.wait_for(
-            lambda: next((pid for pid in self.children()
-                          if self.runs_systemd(pid)), 0),
+            lambda: next((pid for pid in self.children() if self.runs_systemd(pid)), 0),
             "systemd-nspawn did not start")
-        self.wait_for(
-            lambda: self.ask("systemctl", "is-system-running",
-                             failure_is_answer=True)
-            in ("running", "degraded"), "systemd did not boot")
+        self.wait_for(lambda: self.ask("systemctl", "is-system-running", failure_is_answer=True)
+                      in ("running", "degraded"), "systemd did not boot")
 
     @staticmethod
     def runs_systemd(pid):
@@ -376,8 +357,7 @@ def pinned_packages(series, version, cache):
     """
     upstream = version.split(":")[-1]
     pins = pathlib.Path(__file__).with_name(f"pinned-{series}.sha256")
-    wanted = [line.split() for line in pins.read_text().splitlines()
-              if f"_{upstream}_" in line]
+    wanted = [line.split() for line in pins.read_text().splitlines() if f"_{upstream}_" in line]
     if not wanted:
         raise Problem(f"the mirror has no packages of {version} any more, "
                       f"and {pins} has no checksums of them")
@@ -387,11 +367,9 @@ def pinned_packages(series, version, cache):
         "mirror's lists no longer hold")
     for checksum, name in wanted:
         file = directory / name
-        if (file.exists() and checksum
-                == hashlib.sha256(file.read_bytes()).hexdigest()):
+        if (file.exists() and checksum == hashlib.sha256(file.read_bytes()).hexdigest()):
             continue
-        reasons = [fetch_source.download_of_pool(address, "mariadb", name,
-                                                 checksum, directory)
+        reasons = [fetch_source.download_of_pool(address, "mariadb", name, checksum, directory)
                    for address in mirrors() if not file.exists()]
         if not file.exists():
             raise Problem("; ".join(reasons))
@@ -399,8 +377,7 @@ def pinned_packages(series, version, cache):
         if subprocess.run(["dpkg-scanpackages", "--multiversion", "."],
                           cwd=directory, stdout=index,
                           stderr=subprocess.DEVNULL, check=False).returncode:
-            raise Problem("dpkg-scanpackages (Debian's package dpkg-dev) "
-                          "failed")
+            raise Problem("dpkg-scanpackages (Debian's package dpkg-dev) failed")
     return directory
 
 
@@ -424,16 +401,14 @@ class Test(Outcome):
         self.root.sql("".join(
             f"INSERT INTO {table} SELECT seq, CONCAT('row ', "
             f"MD5(seq)) FROM seq_{first}_to_{self.rows};\n"
-            for table in TABLES
-            + tuple(f"t_pages_{name}" for name in PROVIDERS)), "shop")
+            for table in TABLES + tuple(f"t_pages_{name}" for name in PROVIDERS)), "shop")
 
     def create(self):
         pages = "".join(
             f"SET GLOBAL innodb_compression_algorithm={name};\n"
             f"CREATE TABLE t_pages_{name} (i INT PRIMARY KEY, t TEXT) "
             "ENGINE=InnoDB PAGE_COMPRESSED=1;\n"
-            f"INSERT INTO t_pages_{name} SELECT -seq, REPEAT('x', 500) "
-            "FROM seq_1_to_100;\n"
+            f"INSERT INTO t_pages_{name} SELECT -seq, REPEAT('x', 500) FROM seq_1_to_100;\n"
             for name in PROVIDERS)
         self.root.sql(DATA.format(pages=pages))
         self.fill()
@@ -441,8 +416,7 @@ class Test(Outcome):
     def checksums(self):
         tables = self.root.sql(
             "SELECT table_name FROM information_schema.tables WHERE "
-            "table_schema = 'shop' AND table_type IN ('BASE TABLE', "
-            "'SEQUENCE')").split()
+            "table_schema = 'shop' AND table_type IN ('BASE TABLE', 'SEQUENCE')").split()
         text = "".join(f"CHECKSUM TABLE {table} EXTENDED;\n"
                        f"SELECT '{table}', COUNT(*) FROM {table};\n"
                        for table in sorted(tables))
@@ -452,12 +426,10 @@ class Test(Outcome):
     def unsound(self):
         tables = [name for name in TABLES if name != "t_connect"]
         tables += ["t_merge", *(f"t_pages_{name}" for name in PROVIDERS)]
-        answer = self.root.sql(
-            f"CHECK TABLE {', '.join(tables)} EXTENDED", "shop")
+        answer = self.root.sql(f"CHECK TABLE {', '.join(tables)} EXTENDED", "shop")
         return "; ".join(
             line for line in answer.splitlines()
-            if "\terror\t" in line
-            or ("\tstatus\t" in line and not line.endswith("\tOK")))
+            if "\terror\t" in line or ("\tstatus\t" in line and not line.endswith("\tOK")))
 
     def digests(self):
         """{path: checksum} of Debian's files that must not change."""
@@ -469,8 +441,7 @@ class Test(Outcome):
             for file in files:
                 there = str(file.relative_to(self.root.path))
                 if file.is_file() and there not in FILES_TO_COPY.values():
-                    result[there] = (
-                        hashlib.sha256(file.read_bytes()).hexdigest())
+                    result[there] = hashlib.sha256(file.read_bytes()).hexdigest()
         return result
 
     # ------------------------------------------------------------ the checks
@@ -497,18 +468,15 @@ class Test(Outcome):
         answer = root.sql("SELECT VERSION()")
         self.check(f"{step}: SELECT VERSION() is {version}",
                    None if answer == version else f"it is {answer}")
-        program = root.ask("sh", "-c",
-                           "readlink /proc/$(pidof mariadbd)/exe")
+        program = root.ask("sh", "-c", "readlink /proc/$(pidof mariadbd)/exe")
         self.check(f"{step}: the running server is the installed one",
                    None if program == self.program else program)
-        root.do("mariadb-upgrade", "--force",
-                failure=f"{step}: mariadb-upgrade failed")
+        root.do("mariadb-upgrade", "--force", failure=f"{step}: mariadb-upgrade failed")
         self.check(f"{step}: CHECK TABLE", self.unsound())
         same = self.checksums() == self.sums
         self.check(f"{step}: all tables, views, triggers and grants are as "
                    "before", None if same else "they differ:\n" + "\n".join(
-                       set(self.checksums().splitlines())
-                       ^ set(self.sums.splitlines())))
+                       set(self.checksums().splitlines()) ^ set(self.sums.splitlines())))
         files = self.digests()
         changed = sorted(name for name in set(files) | set(self.files)
                          if files.get(name) != self.files.get(name))
@@ -518,8 +486,7 @@ class Test(Outcome):
         self.remember()
         log = root.path / ERROR_LOG.lstrip("/")
         text = log.read_text(errors="replace") if log.exists() else ""
-        alarms = re.findall(r"(?m)^.*(?:got signal|Assertion|\[ERROR\]).*$",
-                            text)
+        alarms = re.findall(r"(?m)^.*(?:got signal|Assertion|\[ERROR\]).*$", text)
         if "ready for connections" not in text:
             alarms.append("there is no log")
         log.unlink(missing_ok=True)
@@ -529,8 +496,7 @@ class Test(Outcome):
         root = self.root
         root.sql("INSTALL SONAME 'table_cache_info'")
         rows = int(root.sql(
-            "SELECT COUNT(*) FROM information_schema.TABLE_CACHE "
-            "WHERE TABLE_SCHEMA='shop'"))
+            "SELECT COUNT(*) FROM information_schema.TABLE_CACHE WHERE TABLE_SCHEMA='shop'"))
         has = root.sql("SHOW GLOBAL STATUS LIKE 'Table_open_cache_evictions'")
         self.check(f"{step}: the patched table cache is active",
                    None if rows and has else f"{rows} tables, {has!r}")
@@ -541,16 +507,13 @@ class Test(Outcome):
         self.check(f"{step}: the plugin for warm restarts is there",
                    None if "Table_cache_load_status" in said else repr(said))
         # Debian's plugin, which reads structures of the server
-        root.sql("SET GLOBAL query_cache_type=ON; "
-                 "SET GLOBAL query_cache_size=1000000; "
+        root.sql("SET GLOBAL query_cache_type=ON; SET GLOBAL query_cache_size=1000000; "
                  "INSTALL SONAME 'query_cache_info'")
         shown = root.sql(
             "SET query_cache_type=ON; SELECT COUNT(*) FROM shop.t_aria; "
             "SELECT COUNT(*) FROM shop.t_aria WHERE i < 10; "
-            "SELECT STATEMENT_TEXT FROM information_schema.QUERY_CACHE_INFO "
-            "ORDER BY 1")
-        root.sql("UNINSTALL SONAME 'query_cache_info'; "
-                 "SET GLOBAL query_cache_size=0; "
+            "SELECT STATEMENT_TEXT FROM information_schema.QUERY_CACHE_INFO ORDER BY 1")
+        root.sql("UNINSTALL SONAME 'query_cache_info'; SET GLOBAL query_cache_size=0; "
                  "SET GLOBAL query_cache_type=OFF")
         self.check(f"{step}: Debian's query_cache_info reads the query cache",
                    None if "t_aria WHERE i < 10" in shown else shown[-500:])
@@ -580,8 +543,7 @@ class Test(Outcome):
         asked = root.sql("SELECT @@table_open_cache, @@table_definition_cache, "
                          "@@open_files_limit, @@innodb_open_files").split()
         found = [limit, *asked]
-        expected = list(map(str, (DESCRIPTORS, TABLES_OPEN,
-                                  TABLES_OPEN * 11 // 10, DESCRIPTORS,
+        expected = list(map(str, (DESCRIPTORS, TABLES_OPEN, TABLES_OPEN * 11 // 10, DESCRIPTORS,
                                   TABLES_OPEN)))
         self.check("files to copy: systemd and the server obey them",
                    None if found == expected else f"{found}, not {expected}")
@@ -591,8 +553,7 @@ class Test(Outcome):
             "systemctl", "show", "--property=NRestarts,ActiveState", "--value",
             "mariadb").split() == ["1", "active"],
             "systemd has not started the killed server again")
-        self.verify("killed, and started again by systemd", version,
-                    package.NAME)
+        self.verify("killed, and started again by systemd", version, package.NAME)
         for there in FILES_TO_COPY.values():
             (root.path / there).unlink()
         root.do("systemctl", "daemon-reload")
@@ -617,15 +578,13 @@ class Test(Outcome):
         root.do("apt-get", "update", "--quiet")
         if self.debian_version not in root.ask("apt-cache", "madison", core):
             # apt need not verify again what was fetched with its checksum
-            shutil.copytree(pinned_packages(self.series, self.debian_version,
-                                            root.cache),
+            shutil.copytree(pinned_packages(self.series, self.debian_version, root.cache),
                             root.path / "root" / "pinned")
             root.write("etc/apt/sources.list.d/pinned.list",
                        "deb [trusted=yes] file:/root/pinned ./\n")
             root.do("apt-get", "update", "--quiet")
         self.install(*DEBIAN)
-        found = root.ask("dpkg-query", "--show", "--showformat", "${Version}",
-                         core)
+        found = root.ask("dpkg-query", "--show", "--showformat", "${Version}", core)
         if found != self.debian_version:
             raise Problem(f"the mirror's {core} is {found}; the package "
                           f"is for {self.debian_version}")
@@ -636,8 +595,7 @@ class Test(Outcome):
         self.remember()
         self.files = self.digests()
         if not any(path.endswith("mariadb.service") for path in self.files):
-            raise Problem("Debian's package has not installed "
-                          + UNCHANGED[0])
+            raise Problem("Debian's package has not installed " + UNCHANGED[0])
         self.verify("Debian's server", self.stock, core)
 
     def run(self):
@@ -675,8 +633,7 @@ class Test(Outcome):
         running = root.ask("sh", "-c", "pidof mariadbd || true")
         self.check("ours removed: the server is shut down", running)
         files = [str(path) for path in (root.path / "usr").rglob("*")
-                 if path.name in ("mariadbd", "table_cache_info.so",
-                                  "table_cache_dump.so")
+                 if path.name in ("mariadbd", "table_cache_info.so", "table_cache_dump.so")
                  or package.NAME in path.name]
         self.check("ours removed: no file is left", ", ".join(files))
         self.install(*DEBIAN)
@@ -716,8 +673,7 @@ def build(top, trees, cache, log, suite):
             status = max(subprocess.run(root.command(
                 f"CCACHE_DIR={cache / 'ccache'}", "GIT_CONFIG_COUNT=1",
                 "GIT_CONFIG_KEY_0=safe.directory", f"GIT_CONFIG_VALUE_0={top}",
-                *command), check=False).returncode
-                         for command in reversed(commands))
+                *command), check=False).returncode for command in reversed(commands))
     if status:
         raise Problem("BUILD/package failed; see above")
     return [next(path for path in output.glob("*.deb")

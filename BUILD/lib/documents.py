@@ -67,8 +67,7 @@ def words_of(code):
     for file in FILE.findall(code):
         code = code.replace(file, " ")
     return {match[0] for match in WORD.finditer(code)
-            if "_" in match[0].strip("_") or match[0][0] == "_"
-            or match[0][-1] == "_"
+            if "_" in match[0].strip("_") or match[0][0] == "_" or match[0][-1] == "_"
             or code[match.end():].startswith(("()", "::"))
             or code[:match.start()].endswith("::")}
 
@@ -76,8 +75,7 @@ def words_of(code):
 def files_of(code):
     """The files that a piece of code names, without patterns and examples."""
     return {file.removeprefix("./") for file in FILE.findall(code)
-            if not re.search(r"[*{}<>$]|SERIES|(^|/)foo\.", code)
-            and not file.startswith("/")}
+            if not re.search(r"[*{}<>$]|SERIES|(^|/)foo\.", code) and not file.startswith("/")}
 
 
 class Source:
@@ -138,8 +136,7 @@ class Source:
                 any(name.lower() in word for word in words)
                 if name.strip("_") != name else name.lower() in words
                 or any(name.startswith(shown)
-                       and name.lower()[len(shown):] in words
-                       for shown in SHOWN_AS))}
+                       and name.lower()[len(shown):] in words for shown in SHOWN_AS))}
         left = left_of(names, self.words)
         return left_of(left, self.words_like(left))
 
@@ -201,8 +198,7 @@ def value(text):
 def sections(performance):
     """{scenario: its numbers} of docs/PERFORMANCE.md."""
     result = {}
-    for name, rows in re.findall(
-            r'(?s)<a id="([^"]+)"></a>(.*?)(?=<a id=|\n\n)', performance):
+    for name, rows in re.findall(r'(?s)<a id="([^"]+)"></a>(.*?)(?=<a id=|\n\n)', performance):
         rows = re.sub(r"\]\([^)]*\)", "]", rows)
         result[name] = {value(found) for found in re.findall(NUMBER, rows)}
     return result

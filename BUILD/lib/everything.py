@@ -40,16 +40,14 @@ def default_suites(source):
         encoding="utf-8", errors="replace")
     listed = re.search(r"@DEFAULT_SUITES\s*=\s*qw\(([^)]*)\)", text)
     if not listed:
-        raise ValueError(f"{source}/mysql-test/mariadb-test-run.pl lists no "
-                         "default suites")
+        raise ValueError(f"{source}/mysql-test/mariadb-test-run.pl lists no default suites")
     found = listed[1].split()
     for kind in ("plugin", "storage"):
         for path in sorted(source.glob(f"{kind}/*/mysql-test/**/suite.pm")):
             plugin, _, *words = path.relative_to(source / kind).parts[:-1]
             name = "/".join(words)
             if (not plugin.startswith("table_cache")
-                    and IS_DEFAULT.search(path.read_text(encoding="utf-8",
-                                                         errors="replace"))
+                    and IS_DEFAULT.search(path.read_text(encoding="utf-8", errors="replace"))
                     # Else it is an overlay of a suite that is listed
                     and not (source / "mysql-test/suite" / name).exists()
                     and not (source / "mysql-test" / name).exists()):
@@ -67,16 +65,12 @@ def debug_tests(source):
     def needs_debug(file, folder):
         if file not in seen:
             seen[file] = False          # should it include itself
-            words = INCLUDES.findall(file.read_text(encoding="utf-8",
-                                                    errors="replace"))
+            words = INCLUDES.findall(file.read_text(encoding="utf-8", errors="replace"))
             seen[file] = any(
-                pathlib.PurePosixPath(word).name in ("have_debug.inc",
-                                                     "have_debug_sync.inc")
+                pathlib.PurePosixPath(word).name in ("have_debug.inc", "have_debug_sync.inc")
                 or any(needs_debug(path, folder) for path in
-                       [(start / word).resolve()
-                        for start in (file.parent, folder, top)]
-                       if path.is_file())
-                for word in words)
+                       [(start / word).resolve() for start in (file.parent, folder, top)]
+                       if path.is_file()) for word in words)
         return seen[file]
 
     found = []
@@ -85,9 +79,8 @@ def debug_tests(source):
         for folder in (top / name, top / "suite" / name,
                        *sorted(source.glob(f"plugin/*/mysql-test/{name}")),
                        *sorted(source.glob(f"storage/*/mysql-test/{name}"))):
-            found += [f"{name}.{file.stem}"
-                      for file in sorted({*folder.glob("*.test"),
-                                          *folder.glob("t/*.test")})
+            found += [f"{name}.{file.stem}" for file in sorted({*folder.glob("*.test"),
+                                                                *folder.glob("t/*.test")})
                       if needs_debug(file.resolve(), folder)]
     return list(dict.fromkeys(found))
 
@@ -167,8 +160,7 @@ def write_tested(file, counts):
         "# SPDX-License-Identifier: GPL-2.0-only\n#\n"
         "# What 'BUILD/test all --record' found: the run, then how many tests\n"
         "# passed, failed, and were skipped\n"
-        + "".join(f"{run} {' '.join(map(str, numbers))}\n"
-                  for run, numbers in counts.items()))
+        + "".join(f"{run} {' '.join(map(str, numbers))}\n" for run, numbers in counts.items()))
 
 
 RECORDS = "BUILD/lib/tested.tsv"
@@ -209,8 +201,7 @@ def revision(top):
                               text=True, stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL).stdout.strip()
     found = said("log", "-1", "--format=%h")
-    return found + "-dirty" * bool(found and said("diff", "HEAD", "--name-only")
-                                   ) or "unknown"
+    return found + "-dirty" * bool(found and said("diff", "HEAD", "--name-only")) or "unknown"
 
 
 def version_of(trees):

@@ -61,13 +61,11 @@ def source_entries(etc_apt):
         text = path.read_text(encoding="utf-8", errors="replace")
         if path.suffix == ".list":
             lines = [re.sub(r"^\s*deb(-src)?\s", "deb-src ", line)
-                     for line in text.splitlines()
-                     if re.match(r"\s*deb(-src)?\s", line)]
+                     for line in text.splitlines() if re.match(r"\s*deb(-src)?\s", line)]
             if lines:
                 entries[path.name] = "\n".join(dict.fromkeys(lines)) + "\n"
         elif path.suffix == ".sources":
-            entries[path.name] = re.sub(r"(?mi)^Types:.*$", "Types: deb-src",
-                                        text)
+            entries[path.name] = re.sub(r"(?mi)^Types:.*$", "Types: deb-src", text)
     return entries
 
 
@@ -89,8 +87,7 @@ def for_release(entries, machine, suite):
     own = re.compile(rf"(?:{machine}|(?:old)*stable)((?:-[a-z]+)*)")
 
     def rename(suites):
-        return [suite + match[1] for match in map(own.fullmatch, suites)
-                if match]
+        return [suite + match[1] for match in map(own.fullmatch, suites) if match]
 
     result = {}
     for name, text in entries.items():
@@ -99,16 +96,14 @@ def for_release(entries, machine, suite):
             for line in text.splitlines():
                 match = re.match(r"(deb-src (?:\[.*?\] *)?\S+ +)(\S+)(.*)", line)
                 if match and rename([match[2]]):
-                    parts.append(match[1] + rename([match[2]])[0] + match[3]
-                                 + "\n")
+                    parts.append(match[1] + rename([match[2]])[0] + match[3] + "\n")
         else:
             for part in re.split(r"\n\s*\n", text):
                 match = re.search(r"(?mi)^Suites:(.*)$", part)
                 suites = rename(match[1].split()) if match else []
                 if suites:
                     parts.append(part[:match.start()] + "Suites: "
-                                 + " ".join(suites) + part[match.end():]
-                                 + "\n\n")
+                                 + " ".join(suites) + part[match.end():] + "\n\n")
         if parts:
             result[name] = "".join(parts)
     return result
@@ -139,8 +134,7 @@ def private_apt(directory, suite):
         # apt's own user cannot write below a home directory
         settings["APT::Sandbox::User"] = "root"
     config = directory / "apt.conf"
-    config.write_text("".join(f'{name} "{value}";\n'
-                              for name, value in settings.items()),
+    config.write_text("".join(f'{name} "{value}";\n' for name, value in settings.items()),
                       encoding="utf-8")
     return dict(os.environ, APT_CONFIG=str(config), LC_ALL="C")
 
@@ -189,8 +183,7 @@ def fetch_pinned(package, version, sha256, addresses, env, directory):
     description = f"{package}_{version.split(':')[-1]}.dsc"
 
     def download_all(address):
-        reason = download_of_pool(address, package, description, sha256,
-                                  directory, env)
+        reason = download_of_pool(address, package, description, sha256, directory, env)
         if reason:
             return reason
         text = (directory / description).read_text(encoding="utf-8")
@@ -225,8 +218,7 @@ def fetch_package(package, series, suite, work, pinned=None):
     for tool in ("apt-get", "apt-cache", "dpkg", "dpkg-source"):
         if not shutil.which(tool):
             raise Problem(f"'{tool}' is missing (Debian's packages apt and "
-                          "dpkg-dev); or name a source tarball or directory "
-                          "by --source")
+                          "dpkg-dev); or name a source tarball or directory by --source")
     env = private_apt(work / "apt", suite)
     say("reading the package lists (private configuration)")
     run(["apt-get", "update", "-q"], env=env)
@@ -287,8 +279,7 @@ def take_given(given, work):
     target = work / "source"
     if given.is_dir():
         say(f"copying {given}")
-        shutil.copytree(given, target, symlinks=True,
-                        ignore=shutil.ignore_patterns(".git"))
+        shutil.copytree(given, target, symlinks=True, ignore=shutil.ignore_patterns(".git"))
     elif given.suffix == ".dsc" and given.is_file():
         unpack_package(given, target)
     elif given.is_file():
@@ -299,8 +290,7 @@ def take_given(given, work):
     else:
         raise Problem(f"{given}: no such file or directory")
     if not (target / "VERSION").is_file():
-        raise Problem(f"{given} has no file VERSION at its top: it is not a "
-                      "MariaDB source")
+        raise Problem(f"{given} has no file VERSION at its top: it is not a MariaDB source")
     for part in SUBMODULES:
         if (target / part).is_dir() and not any((target / part).iterdir()):
             raise Problem(f"{part} is empty: in the checkout, git submodule "
@@ -329,8 +319,7 @@ def package_version(source):
     applied; else None."""
     applied = source / ".pc/applied-patches"
     changelog = source / "debian/changelog"
-    if not (applied.is_file() and applied.read_text().split()
-            and changelog.is_file()):
+    if not (applied.is_file() and applied.read_text().split() and changelog.is_file()):
         return None
     with open(changelog, encoding="utf-8", errors="replace") as file:
         match = re.match(r"\S+ \((\S+)\)", file.readline())
@@ -367,8 +356,7 @@ def upstream_version(source):
     """The version that a source tree says it is, like 10.11.18."""
     numbers = dict(re.findall(r"(?m)^MYSQL_VERSION_(\w+)=(\S+)$",
                               (source / "VERSION").read_text()))
-    return ".".join(numbers.get(part, "?")
-                    for part in ("MAJOR", "MINOR", "PATCH"))
+    return ".".join(numbers.get(part, "?") for part in ("MAJOR", "MINOR", "PATCH"))
 
 
 def fetch(package, series, suite, given, destination, pinned=None):
@@ -379,8 +367,7 @@ def fetch(package, series, suite, given, destination, pinned=None):
     origin = identity_of(given) if given else "package " + package
     origin_file = destination / "origin"
     if (final.is_dir() and (destination / "version").is_file()
-            and origin_file.is_file()
-            and origin_file.read_text().strip() == origin):
+            and origin_file.is_file() and origin_file.read_text().strip() == origin):
         return
     for left in destination.glob(".fetch-*"):
         shutil.rmtree(left, ignore_errors=True)
@@ -389,12 +376,10 @@ def fetch(package, series, suite, given, destination, pinned=None):
         if given:
             source, version = take_given(given, work)
         else:
-            source, version = fetch_package(package, series, suite, work,
-                                            pinned)
+            source, version = fetch_package(package, series, suite, work, pinned)
         upstream = upstream_version(source)
         if not upstream.startswith(series + "."):
-            raise Problem(f"this is MariaDB {upstream}; the patch set is "
-                          f"for {series}")
+            raise Problem(f"this is MariaDB {upstream}; the patch set is for {series}")
         mark_as_new(source)
         if final.exists():
             origin_file.unlink(missing_ok=True)
@@ -412,20 +397,17 @@ def main():
         description="Fetch and unpack the MariaDB source to build on.")
     parser.add_argument("--package", default="mariadb",
                         help="source package (default: %(default)s)")
-    parser.add_argument("--series", required=True,
-                        help="release series, for example 10.11")
+    parser.add_argument("--series", required=True, help="release series, for example 10.11")
     parser.add_argument("--suite", default="",
                         help="Debian release whose source package it is, for "
                              "example bookworm (default: this machine's)")
-    parser.add_argument("--from", dest="given",
-                        default=os.environ.get("MARIADB_SOURCE", ""),
+    parser.add_argument("--from", dest="given", default=os.environ.get("MARIADB_SOURCE", ""),
                         help="source directory or tarball to take instead "
                              "(default: the environment's MARIADB_SOURCE)")
     parser.add_argument("--destination", required=True, type=pathlib.Path,
                         help="directory that gets source/ and version")
     parser.add_argument("--pinned", metavar="VERSION",
-                        help="version to take when none in the package lists "
-                             "can be fetched")
+                        help="version to take when none in the package lists can be fetched")
     parser.add_argument("--pinned-sha256", metavar="SHA256",
                         help="checksum of the .dsc file of that version")
     arguments = parser.parse_args()
@@ -436,8 +418,7 @@ def main():
         signal.signal(signal_number, signal.default_int_handler)
     fetch(arguments.package, arguments.series, arguments.suite,
           arguments.given, arguments.destination.resolve(),
-          (arguments.pinned, arguments.pinned_sha256)
-          if arguments.pinned else None)
+          (arguments.pinned, arguments.pinned_sha256) if arguments.pinned else None)
 
 
 if __name__ == "__main__":

@@ -36,8 +36,7 @@ import topology
 from common import Problem
 from topology import Statements, Topology, say, until
 
-PROVIDERS = ("/usr/lib/galera/libgalera_smm.so",
-             "/usr/lib64/galera-4/libgalera_smm.so",
+PROVIDERS = ("/usr/lib/galera/libgalera_smm.so", "/usr/lib64/galera-4/libgalera_smm.so",
              "/usr/lib64/galera/libgalera_smm.so")
 SHARED_TABLES = 60
 LEDGER = str(pathlib.Path(__file__).resolve().parent / "ledger.lua")
@@ -97,14 +96,12 @@ class Member:
             f"--wsrep-sst-receive-address=127.0.0.1:{self.sst}",
             f"--wsrep-sst-auth={self.cluster.sst_auth}",
             "--wsrep-slave-threads=2",
-            "--wsrep-provider-options="
-            f"base_host=127.0.0.1;base_port={self.group};"
+            f"--wsrep-provider-options=base_host=127.0.0.1;base_port={self.group};"
             f"gmcast.listen_addr=tcp://127.0.0.1:{self.group};"
             f"ist.recv_addr=127.0.0.1:{self.ist};gcache.size=256M;"
             # Three servers and their load share a machine, which may keep
             # one waiting for longer than a network does
-            "evs.suspect_timeout=PT15S;evs.inactive_timeout=PT30S;"
-            "evs.install_timeout=PT30S",
+            "evs.suspect_timeout=PT15S;evs.inactive_timeout=PT30S;evs.install_timeout=PT30S",
             "--binlog-format=ROW", "--innodb-autoinc-lock-mode=2"]
 
     def start(self, variant, *options):
@@ -113,8 +110,7 @@ class Member:
         # State transfers run the build's own programs
         os.environ["PATH"] = os.pathsep.join([
             *(str(self.node.build / name) for name in
-              ("scripts", "extra/mariabackup", "extra", "client")),
-            self.cluster.path])
+              ("scripts", "extra/mariabackup", "extra", "client")), self.cluster.path])
         self.node.start(*options)
         until(f"node{self.number} to be synced", 180, self.synced)
 
@@ -129,8 +125,7 @@ class Member:
         node = self.node
         log = self.cluster.test.work / f"recover{self.number}.err"
         log.unlink(missing_ok=True)
-        subprocess.run(node.command(log, "--wsrep-recover",
-                                    "--skip-networking"),
+        subprocess.run(node.command(log, "--wsrep-recover", "--skip-networking"),
                        check=False, stdin=subprocess.DEVNULL,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         found = re.findall(r"Recovered position:\s*(\S+)", log.read_text())
@@ -162,17 +157,15 @@ class Member:
         test = self.cluster.test
         self.loads = [
             test.load(self.node, "oltp_read_write", "shared", test.work, 2,
-                      7200, ignore="1213,1205,1020", tables=SHARED_TABLES,
-                      table_size=200),
+                      7200, ignore="1213,1205,1020", tables=SHARED_TABLES, table_size=200),
             test.load(self.node, LEDGER, f"ledger{self.number}", test.work, 2,
-                      7200, run=self.runs,
-                      account=test.work / f"account{self.number}")]
+                      7200, run=self.runs, account=test.work / f"account{self.number}")]
 
     def load_problem(self):
         """What went wrong with the load so far, or None."""
         for load in self.loads:
             if load.process.poll() is not None:
-                return (load.finish() or f"{load.title} ended too early")
+                return load.finish() or f"{load.title} ended too early"
         return None
 
     def stop_load(self):
@@ -212,8 +205,7 @@ class Cluster:
         node = first.node
         node.sql("CREATE USER sst@localhost IDENTIFIED BY 'sst'; "
                  "GRANT ALL ON *.* TO sst@localhost")
-        self.test.prepare(node, "shared", tables=SHARED_TABLES,
-                          table_size=200)
+        self.test.prepare(node, "shared", tables=SHARED_TABLES, table_size=200)
         for member in self.members:
             node.sql(f"""
 CREATE DATABASE ledger{member.number}; USE ledger{member.number};
@@ -226,15 +218,13 @@ CREATE TABLE counters (run INT, thread INT, n INT, PRIMARY KEY (run, thread));
         self.check_size("three stock nodes form a cluster")
 
     def check_size(self, name):
-        sizes = [member.node.value("wsrep_cluster_size")
-                 for member in self.members]
+        sizes = [member.node.value("wsrep_cluster_size") for member in self.members]
         variants = [member.node.variant for member in self.members]
         self.test.check(f"{name} ({', '.join(variants)})",
                         None if sizes == ["3"] * 3
                         else f"sizes of the cluster as seen: {sizes}")
 
-    def replace(self, member, variant, name, *, method="rsync", kill=False,
-                lose=False):
+    def replace(self, member, variant, name, *, method="rsync", kill=False, lose=False):
         """Take one node down under load and bring it back as another build."""
         others = [other for other in self.members if other is not member]
         say(name)
@@ -253,8 +243,7 @@ CREATE TABLE counters (run INT, thread INT, n INT, PRIMARY KEY (run, thread));
             options = [f"--wsrep-sst-method={method}",
                        f"--wsrep-sst-donor=node{others[1].number}"]
         elif kill:
-            options = ["--wsrep-start-position="
-                       + member.recovered_position()]
+            options = ["--wsrep-start-position=" + member.recovered_position()]
             # A node that was killed in the middle of DDL gets all data anew
             member.let_rsync_write()
         else:
@@ -275,8 +264,7 @@ CREATE TABLE counters (run INT, thread INT, n INT, PRIMARY KEY (run, thread));
             f"{client.rounds} rounds of DDL")
         if lose:
             self.test.check(f"{name}: all data was transferred",
-                            None if f"{method} SST" in ways
-                            else f"state transfers: {ways}")
+                            None if f"{method} SST" in ways else f"state transfers: {ways}")
 
     def settle(self):
         """Stop the load; wait until all nodes have applied all."""
@@ -287,10 +275,8 @@ CREATE TABLE counters (run INT, thread INT, n INT, PRIMARY KEY (run, thread));
 
         def same():
             states = [(member.node.value("wsrep_last_committed"),
-                       member.node.value("wsrep_local_recv_queue"))
-                      for member in self.members]
-            return (len(set(states)) == 1 and states[0][1] == "0"
-                    and states[0][0])
+                       member.node.value("wsrep_local_recv_queue")) for member in self.members]
+            return len(set(states)) == 1 and states[0][1] == "0" and states[0][0]
 
         until("all nodes at the same transaction", 120, same)
 
@@ -299,11 +285,9 @@ CREATE TABLE counters (run INT, thread INT, n INT, PRIMARY KEY (run, thread));
             acknowledged = member.acknowledged()
             for other in self.members:
                 stored = {tuple(map(int, row)) for row in other.node.sql(
-                    "SELECT run, thread, seq FROM "
-                    f"ledger{member.number}.entries")}
+                    f"SELECT run, thread, seq FROM ledger{member.number}.entries")}
                 counted = int(other.node.sql(
-                    "SELECT COALESCE(SUM(n), 0) FROM "
-                    f"ledger{member.number}.counters")[0][0])
+                    f"SELECT COALESCE(SUM(n), 0) FROM ledger{member.number}.counters")[0][0])
                 lost = acknowledged - stored
                 problem = None
                 if not acknowledged:
@@ -315,8 +299,7 @@ CREATE TABLE counters (run INT, thread INT, n INT, PRIMARY KEY (run, thread));
                                f"changed with them, say {counted}")
                 self.test.check(
                     f"node{other.number} has all {len(acknowledged)} "
-                    f"transactions that node{member.number} acknowledged",
-                    problem)
+                    f"transactions that node{member.number} acknowledged", problem)
 
     def run(self):
         self.form()
@@ -329,12 +312,10 @@ CREATE TABLE counters (run INT, thread INT, n INT, PRIMARY KEY (run, thread));
                      method="mariabackup", lose=True)
         self.replace(two, "patched", "node2 is killed", kill=True)
         self.replace(one, "stock", "node1 goes back to stock")
-        self.replace(one, "patched", "node1 becomes patched again, data lost",
-                     lose=True)
+        self.replace(one, "patched", "node1 becomes patched again, data lost", lose=True)
         self.settle()
         evicted = [f"{member.node.name}: none" for member in self.members
-                   if not int(member.node.value("Table_open_cache_evictions")
-                              or 0)]
+                   if not int(member.node.value("Table_open_cache_evictions") or 0)]
         self.test.check("tables were evicted on all nodes", "; ".join(evicted))
         self.check_ledger()
         self.test.compare("in the end",
@@ -353,8 +334,7 @@ def main():
     topology.require("sysbench", "rsync", "socat", "ss")
     provider = next((path for path in PROVIDERS if os.path.exists(path)), None)
     if not provider:
-        raise Problem("libgalera_smm.so is missing (Debian's package "
-                      "galera-4)")
+        raise Problem("libgalera_smm.so is missing (Debian's package galera-4)")
     with Topology(arguments.trees) as test:
         Cluster(test, provider, arguments.seconds).run()
     return 1 if test.failures else 0

@@ -89,12 +89,10 @@ def read_hunks(difference):
             continue
         match = HEAD.fullmatch(line)
         if match:
-            left = [1 if match[group] is None else int(match[group])
-                    for group in (2, 4)]
+            left = [1 if match[group] is None else int(match[group]) for group in (2, 4)]
             hunks.append(Hunk(line, match[5].strip(), []))
         elif number > 1:
-            raise Problem(f"line {number + 1} of the diff is no hunk: "
-                          f"{line.rstrip()!r}")
+            raise Problem(f"line {number + 1} of the diff is no hunk: {line.rstrip()!r}")
     if left != [0, 0]:
         raise Problem(f"hunk {len(hunks)} is shorter than its header says")
     return hunks
@@ -112,8 +110,7 @@ def ranges_of(topic):
         if word in ("only", "except"):
             words = only if word == "only" else excepted
         elif words is None:
-            raise Problem(f"{topic!r}: expected 'only' or 'except' behind "
-                          "the topic")
+            raise Problem(f"{topic!r}: expected 'only' or 'except' behind the topic")
         else:
             words.append(word)
     return only, excepted
@@ -139,8 +136,7 @@ def is_for(topic, release, names=None):
 
 def is_variant(topic):
     """Whether a hunk with this head is for a part of a series alone."""
-    return any(not re.fullmatch(r"[\d.]+", each)
-               for each in ranges_of(topic)[0])
+    return any(not re.fullmatch(r"[\d.]+", each) for each in ranges_of(topic)[0])
 
 
 def places(block, lines):
@@ -217,8 +213,7 @@ def apply_hunks(difference, original, names=None, release=None):
     """The patched content; with the hunks of some topics only, if any are
     named."""
     lines = lines_of(original)
-    return content_of(apply_edits(
-        locate(read_hunks(difference), lines, release, names), lines))
+    return content_of(apply_edits(locate(read_hunks(difference), lines, release, names), lines))
 
 
 def rows_of(edits, lines):
@@ -227,8 +222,7 @@ def rows_of(edits, lines):
     at = 0
     for edit in edits:
         rows += [Row(" ", line, None) for line in lines[at:edit.start]]
-        rows += [Row("-", line, edit.topic)
-                 for line in lines[edit.start:edit.end]]
+        rows += [Row("-", line, edit.topic) for line in lines[edit.start:edit.end]]
         rows += [Row("+", line, edit.topic) for line in edit.new]
         at = edit.end
     return rows + [Row(" ", line, None) for line in lines[at:]]
@@ -246,8 +240,7 @@ def edits_of(rows):
             continue
         topic = rows[index].topic
         old, new = [], []
-        while (index < len(rows) and rows[index].tag != " "
-               and rows[index].topic == topic):
+        while (index < len(rows) and rows[index].tag != " " and rows[index].topic == topic):
             (old if rows[index].tag == "-" else new).append(rows[index].text)
             index += 1
         start, end = at, at + len(old)
@@ -284,8 +277,7 @@ def choose_context(start, end, can_be_alone, files):
         for before, after in choices:
             if before + after == 0 and not can_be_alone:
                 continue
-            if all(len(places(block(before, after), each)) == 1
-                   for each in wanted):
+            if all(len(places(block(before, after), each)) == 1 for each in wanted):
                 return max(start - before, 0), min(end + after, len(lines))
     raise Problem(f"the edit at line {start + 1} cannot be told apart by "
                   f"{MAX_CONTEXT} lines around")
@@ -305,11 +297,9 @@ def write_hunks(path, edits, lines, others=()):
         removes = any(edit.end > edit.start for edit in group)
         files = [lines, *(other for release, other in others
                           if is_for_release(group[0].topic, release))]
-        first, last = choose_context(group[0].start, group[-1].end, removes,
-                                     files)
+        first, last = choose_context(group[0].start, group[-1].end, removes, files)
         before = groups[-1] if groups else None
-        if (before and before[0][0].topic == group[0].topic
-                and first < before[2]):
+        if (before and before[0][0].topic == group[0].topic and first < before[2]):
             groups.pop()
             pending.insert(0, before[0] + group)
         else:
@@ -328,8 +318,7 @@ def write_hunks(path, edits, lines, others=()):
         body += [" " + line for line in lines[at:last]]
         size = sum(line[0] in " +" for line in body)
         topic = group[0].topic
-        out.append(f"@@ -{first + 1},{last - first} "
-                   f"+{first + 1 + shift},{size} @@"
+        out.append(f"@@ -{first + 1},{last - first} +{first + 1 + shift},{size} @@"
                    + (f" {topic}\n" if topic else "\n"))
         out += body
         shift += size - (last - first)
@@ -353,8 +342,7 @@ def except_hunks(difference, numbers, excepted):
     for number in numbers:
         hunk = hunks[number - 1]
         word = " " if ranges_of(hunk.topic)[1] else " except "
-        hunks[number - 1] = hunk._replace(
-            head=hunk.head.rstrip("\n") + word + excepted + "\n")
+        hunks[number - 1] = hunk._replace(head=hunk.head.rstrip("\n") + word + excepted + "\n")
     return difference[:difference.index("@@")] + text_of(hunks)
 
 
@@ -404,8 +392,7 @@ def rebase(edits, original, content, asked=None):
         begin = shown[start]
         stop = shown[end - 1] + 1 if end > start else begin
         inside = {row.topic for row in rows[begin:stop] if row.tag != " "}
-        around = {row.topic for row in (rows[max(begin - 1, 0):begin]
-                                        + rows[stop:stop + 1])
+        around = {row.topic for row in (rows[max(begin - 1, 0):begin] + rows[stop:stop + 1])
                   if row.tag != " "}
         if len(inside) == 1 and asked not in inside:
             topic, = inside
@@ -476,8 +463,7 @@ def without_replaced(lines):
     """
     result = []
     was_replaced = False
-    for row, replaced in replaced_rows([Row("+", line, None)
-                                        for line in lines]):
+    for row, replaced in replaced_rows([Row("+", line, None) for line in lines]):
         if not replaced and not (was_replaced and not row.text.strip()
                                  and result and not result[-1].strip()):
             result.append(row.text)

@@ -98,5 +98,4 @@ def undeclared(top, base, source, all_topics):
         have = topics.closure(all_topics, {topic})
         for other, reasons in others.items():
             if other not in have:
-                yield (f"{topic} needs {other}: "
-                       + "; ".join(sorted(reasons)[:4]))
+                yield (f"{topic} needs {other}: " + "; ".join(sorted(reasons)[:4]))

@@ -97,8 +97,7 @@ NO_LICENSE = (".result", ".rdiff", ".json", ".svg", ".opt", ".cnf",
 # A line of the preprocessor that tests macros, and what CMake found on a machine
 CONDITION = re.compile(rb"(?m)^[ \t]*#[ \t]*(?:el)?if\w*\b(?:.*\\\n)*.*")
 FEATURE = re.compile(rb"\bHAVE_\w+")
-FEATURE_DEFINED = re.compile(
-    rb"(?m)^[ \t]*#[ \t]*(?:define|cmakedefine)[ \t]+(HAVE_\w+)")
+FEATURE_DEFINED = re.compile(rb"(?m)^[ \t]*#[ \t]*(?:define|cmakedefine)[ \t]+(HAVE_\w+)")
 
 
 UNCHANGED, MOVED, DOES_NOT_APPLY = "unchanged", "moved", "DOES NOT APPLY"
@@ -121,8 +120,7 @@ def files_below(top, folders=FOLDERS):
     for folder in folders:
         for directory, _, names in os.walk(top / folder):
             for name in names:
-                path = (pathlib.Path(directory, name)
-                        .relative_to(top).as_posix())
+                path = pathlib.Path(directory, name) .relative_to(top).as_posix()
                 if not IGNORED.search(path):
                     yield path
 
@@ -224,12 +222,10 @@ def disabled_code(difference, original, release, names=None):
     lines = hunks.lines_of(original)
     # The others make no difference, and may not apply
     marks = [hunk for hunk in hunks.read_hunks(difference)
-             if any(line[0] == "+" and hunks.conditional(line[1:])
-                    for line in hunk.lines)]
+             if any(line[0] == "+" and hunks.conditional(line[1:]) for line in hunk.lines)]
     edits = hunks.locate(marks, lines, release, names)
     found = [" " + row.text for row, replaced
-             in hunks.replaced_rows(hunks.rows_of(edits, lines))
-             if replaced and row.tag == " "]
+             in hunks.replaced_rows(hunks.rows_of(edits, lines)) if replaced and row.tag == " "]
     return digest("".join(found).encode())[:16] if found else None
 
 
@@ -237,8 +233,7 @@ def disabled_sums(header):
     """{range of releases: checksum} of a patch's header; the key of one that
     holds for each release not named is the empty string."""
     field = re.search(rf"(?m)^{DISABLED}: (.*)", header)
-    return dict(word.rpartition("=")[::2]
-                for word in (field[1].split() if field else ()))
+    return dict(word.rpartition("=")[::2] for word in (field[1].split() if field else ()))
 
 
 def disabled_key(sums, release):
@@ -286,11 +281,9 @@ class Overlay:
         # Names of the topics that this release needs, and of these the ones to
         # lay over; None for all
         over = {each.name for each in self.topics if each.is_over(self.release)}
-        self.present = ({each.name for each in self.topics} - over if over
-                        else None)
+        self.present = {each.name for each in self.topics} - over if over else None
         self.selection = topics.read_selection(patched.parent)
-        self.names = (set(self.selection.names) - over if self.selection
-                      else self.present)
+        self.names = set(self.selection.names) - over if self.selection else self.present
         for path in sorted((*out.glob("*/stock/source"),
                             *out.glob("source/*/stock/source"))) if out else ():
             other = Overlay(top, path.parent, path.parents[1] / "patched")
@@ -308,14 +301,12 @@ class Overlay:
         return entries.get("version"), entries.get("files", {})
 
     def save_manifest(self, files):
-        write(self.manifest_path,
-              json.dumps({"version": self.version, "files": files},
-                         indent=0, sort_keys=True).encode(), False)
+        write(self.manifest_path, json.dumps({"version": self.version, "files": files},
+                                             indent=0, sort_keys=True).encode(), False)
 
     def sources(self):
         """sources() for this source, of the topics to lay over."""
-        return of_topics(sources(self.top, self.release, self.debian),
-                         self.topics, self.names)
+        return of_topics(sources(self.top, self.release, self.debian), self.topics, self.names)
 
     def new_and_edited(self):
         """What sources() has, in order: {name: new file}, and the patches."""
@@ -401,8 +392,7 @@ class Overlay:
                   f"before is kept as {kept}")
         if not self.patched.is_dir():
             before = {}
-            print(f"-- overlay: copying the source of {self.version}",
-                  flush=True)
+            print(f"-- overlay: copying the source of {self.version}", flush=True)
             temporary = self.patched.with_name(".source-copy")
             shutil.rmtree(temporary, ignore_errors=True)
             temporary.parent.mkdir(parents=True, exist_ok=True)
@@ -443,13 +433,11 @@ class Overlay:
         """Take edits over; 'topic' is the name of the topic of what is new."""
         known = [each.name for each in self.topics]
         if topic and hunks.name_of(topic) not in known:
-            raise Problem(f"there is no topic {topic}; BUILD/topics has "
-                          + ", ".join(known))
+            raise Problem(f"there is no topic {topic}; BUILD/topics has " + ", ".join(known))
         if not self.patched.is_dir():
             raise Problem("there is no patched tree yet: build first")
         if self.selection:
-            raise Problem("this tree has some of the topics only; edit the "
-                          "one that has all")
+            raise Problem("this tree has some of the topics only; edit the one that has all")
         wanted = self.wanted()
         version, before = self.manifest()
         if version != self.version:
@@ -478,10 +466,8 @@ class Overlay:
         if conflicts:
             raise Problem("edited both in the repository and in the "
                           "patched tree:\n  " + "\n  ".join(conflicts))
-        reworded = {path for path in self.to_be_reworded()
-                    if current[path] == wanted[path]}
-        todo += [(path, current[path], read(self.stock / path))
-                 for path in sorted(reworded)]
+        reworded = {path for path in self.to_be_reworded() if current[path] == wanted[path]}
+        todo += [(path, current[path], read(self.stock / path)) for path in sorted(reworded)]
         failures = []
         for path, content, original in todo:
             try:
@@ -502,8 +488,7 @@ class Overlay:
         mine = set(self.check_sources())
         for other in self.others:
             for problem in sorted(set(other.check_sources()) - mine):
-                print(f"-- refresh: warning: {other.release}: {problem}",
-                      file=sys.stderr)
+                print(f"-- refresh: warning: {other.release}: {problem}", file=sys.stderr)
         for problem in self.check_topics():
             print(f"-- refresh: warning: {problem}", file=sys.stderr)
 
@@ -511,8 +496,7 @@ class Overlay:
         """Say in the head of each hunk that does not apply to this source that
         it is not for these releases."""
         if not releases.has(excepted, self.release):
-            raise Problem(f"this is MariaDB {self.release}, which is not "
-                          f"in {excepted}")
+            raise Problem(f"this is MariaDB {self.release}, which is not in {excepted}")
         count = 0
         for patch in self.new_and_edited()[1]:
             original = read(self.stock / patch.path)
@@ -575,8 +559,7 @@ class Overlay:
                 write(target, content, os.access(self.patched / path, os.X_OK))
                 print(f"   wrote {path}")
                 if topic and not any(each.has(path) for each in self.topics):
-                    mine, = (each for each in self.topics
-                             if each.name == hunks.name_of(topic))
+                    mine, = (each for each in self.topics if each.name == hunks.name_of(topic))
                     mine.add(path)
                     print(f"   listed it in BUILD/topics/{mine.path.name}")
             return
@@ -585,8 +568,7 @@ class Overlay:
             raise Problem(f"{path}: a file of MariaDB's cannot be removed")
         existing = read(target)
         if content == original and not (existing and hunks.select(
-                split_patch(existing.decode("latin-1"))[1],
-                lambda head: not self.takes(head))):
+                split_patch(existing.decode("latin-1"))[1], lambda head: not self.takes(head))):
             target.unlink(missing_ok=True)
             print(f"   removed {path}.patch")
             return
@@ -594,24 +576,20 @@ class Overlay:
         edits, before, kept = [], None, ""
         if existing:
             header, difference = split_patch(existing.decode("latin-1"))
-            edits = hunks.locate(hunks.read_hunks(difference), lines,
-                                 self.release, self.names)
+            edits = hunks.locate(hunks.read_hunks(difference), lines, self.release, self.names)
             before = hunks.edits_of(hunks.rows_of(edits, lines))
             kept = hunks.select(difference, lambda head: not self.takes(head))
         else:
             header = (f"{LICENSE}\nDescription: TODO\n"
                       "Forwarded: no\nLast-Update: TODO\n\n")
         others = self.sharing(path + ".patch", path)
-        edits, new_places = hunks.rebase(edits, lines, hunks.lines_of(content),
-                                         topic)
-        files = [(other.release, hunks.lines_of(read(other.stock / path)))
-                 for other in others]
+        edits, new_places = hunks.rebase(edits, lines, hunks.lines_of(content), topic)
+        files = [(other.release, hunks.lines_of(read(other.stock / path))) for other in others]
 
         def split(edits):
             """The edits for a part of a series, and all others."""
             return ([edit for edit in edits if hunks.is_variant(edit.topic)],
-                    [edit for edit in edits
-                     if not hunks.is_variant(edit.topic)])
+                    [edit for edit in edits if not hunks.is_variant(edit.topic)])
 
         variants, shared = split(edits)
         if before is not None and split(before)[1] == shared and not reword:
@@ -624,29 +602,24 @@ class Overlay:
             difference = hunks.write_hunks(path, shared, lines, files) + kept
         difference += hunks.select(hunks.write_hunks(path, variants, lines, files))
         today = datetime.date.today().isoformat()
-        header = re.sub(r"(?m)^Last-Update: .*$", f"Last-Update: {today}",
-                        header)
+        header = re.sub(r"(?m)^Last-Update: .*$", f"Last-Update: {today}", header)
         sums = disabled_sums(header)
         header = re.sub(rf"(?m)^{DISABLED}: .*\n", "", header)
         for each in (self, *others):
             try:
                 sums[each.disabled_key(sums)] = disabled_code(
-                    difference, read(each.stock / path), each.release,
-                    each.names)
+                    difference, read(each.stock / path), each.release, each.names)
             except Problem:
                 if each is self:
                     raise       # of the others, check_sources() says so
-        known = {file.stem.partition("-")[2]
-                 for file in self.top.glob("cmake/base-*.cmake")}
+        known = {file.stem.partition("-")[2] for file in self.top.glob("cmake/base-*.cmake")}
         if known and known <= set(sums):
             sums.pop("", None)
         if any(sums.values()):
-            header = (header.rstrip("\n") + f"\n{DISABLED}: "
-                      + disabled_field(sums) + "\n\n")
+            header = header.rstrip("\n") + f"\n{DISABLED}: " + disabled_field(sums) + "\n\n"
         write(target, (header + difference).encode("latin-1"), False)
-        print(f"   wrote {path}.patch"
-              + "".join(f"\n      line {line}: a new hunk of {name}"
-                        for line, name in new_places))
+        print(f"   wrote {path}.patch" + "".join(f"\n      line {line}: a new hunk of {name}"
+                                                 for line, name in new_places))
 
     # ------------------------------------------------------------ surveying
 
@@ -682,8 +655,7 @@ class Overlay:
                 hunks.read_hunks(patch.difference), lines, self.release, self.names):
             topic = hunks.name_of(hunk.topic)
             what = f"hunk {number} ({hunk.topic or 'no topic'})"
-            if any(line[0] == "+" and hunks.is_replaced(line[1:])
-                   for line in hunk.lines):
+            if any(line[0] == "+" and hunks.is_replaced(line[1:]) for line in hunk.lines):
                 replacing[topic] = None
             if original is None:
                 yield topic, f"MariaDB {self.version} has no file {patch.path}", 0
@@ -706,8 +678,7 @@ class Overlay:
                     != sums.get(disabled_key(sums, self.release))):
                 sentence = ("it is found, but MariaDB has changed code that the "
                             "patch set replaces: make the change where that "
-                            "code is now (docs/DEVELOPING.md, A new MariaDB "
-                            "release)")
+                            "code is now (docs/DEVELOPING.md, A new MariaDB release)")
         except Problem:
             sentence = ("MariaDB's code that the patch set replaces here cannot "
                         "be compared, because not all of its ends are found")
@@ -721,8 +692,7 @@ class Overlay:
         for name, _, sentence, shift in self.survey_all():
             files.setdefault(name, []).append((sentence, shift))
         for name, found in files.items():
-            problems = dict.fromkeys(sentence for sentence, _ in found
-                                     if sentence)
+            problems = dict.fromkeys(sentence for sentence, _ in found if sentence)
             moved = [shift for _, shift in found if shift]
             if problems:
                 yield name, DOES_NOT_APPLY, "; ".join(problems)
@@ -731,8 +701,7 @@ class Overlay:
             else:
                 yield (name, MOVED, f"{len(moved)} of {len(found)} hunks, by "
                        + (f"{min(moved):+d} to {max(moved):+d} lines"
-                          if min(moved) < max(moved)
-                          else f"{moved[0]:+d} lines"))
+                          if min(moved) < max(moved) else f"{moved[0]:+d} lines"))
 
     def misfits(self):
         """{topic: why it does not apply}, in order."""
@@ -740,8 +709,7 @@ class Overlay:
         for name, topic, sentence, _ in self.survey_all():
             if sentence:
                 found.setdefault(topic, f"{name}: {sentence}")
-        return {topic.name: found[topic.name] for topic in self.topics
-                if topic.name in found}
+        return {topic.name: found[topic.name] for topic in self.topics if topic.name in found}
 
     def survey_parts(self):
         """Yield (part, hunks, moved hunks, hunks that do not apply, topics that
@@ -759,10 +727,8 @@ class Overlay:
         for part in topics.read_parts(self.top):
             names = [topic.name for topic in here if topic.part == part]
             if names:
-                yield (part, *map(sum, zip(*(count.get(name, (0, 0, 0))
-                                             for name in names))),
-                       [name for name in topics.closure(here, names)
-                        if name in bad],
+                yield (part, *map(sum, zip(*(count.get(name, (0, 0, 0)) for name in names))),
+                       [name for name in topics.closure(here, names) if name in bad],
                        [topic.name for topic in self.topics
                         if topic.part == part and topic.name not in names
                         and topic.name in (self.present or [topic.name])])
@@ -772,8 +738,7 @@ class Overlay:
     def check(self):
         """Yield a sentence for each rule that the repository breaks."""
         listed = subprocess.run(
-            ["git", "ls-files", "-z", "--cached", "--others",
-             "--exclude-standard"],
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
             cwd=self.top, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             text=True, check=False)
         if listed.returncode:
@@ -807,9 +772,8 @@ class Overlay:
         names = set(files_below(self.top))
         for base in self.top.glob("only-*"):
             names.update(files_below(base))
-        yield from topics.problems(
-            self.topics,
-            {name for name in names if not name.endswith(".patch")})
+        yield from topics.problems(self.topics,
+                                   {name for name in names if not name.endswith(".patch")})
 
     def check_sources(self):
         """Yield a sentence for each rule broken on this source."""
@@ -825,15 +789,13 @@ class Overlay:
                 result = pathlib.PurePath(name)
                 result = (result.parents[1] / "r" / result.stem).as_posix()
                 if result + ".result" not in names:
-                    yield (f"{name}: has no {result}.result, without which "
-                           "mtr lets it pass")
+                    yield (f"{name}: has no {result}.result, without which mtr lets it pass")
             base = pathlib.PurePath(name).name
             if base not in stock_digests:
                 stock_digests[base] = {
                     digest(read(path))
                     for folder in FOLDERS
-                    for path in (self.stock / folder).rglob(base)
-                    if path.is_file()}
+                    for path in (self.stock / folder).rglob(base) if path.is_file()}
             if content and digest(content) in stock_digests[base]:
                 yield f"{name}: is a copy of a file of MariaDB's"
         yield from self.check_features(self.sources())
@@ -860,8 +822,7 @@ class Overlay:
             tested = {feature for line in CONDITION.findall(content)
                       for feature in FEATURE.findall(line)}
             for feature in sorted(tested - defined):
-                yield (f"{name}: tests {feature.decode()}, which this series "
-                       "does not define")
+                yield (f"{name}: tests {feature.decode()}, which this series does not define")
 
     def check_patch(self, patch):
         name, path = patch.name, patch.path
@@ -879,8 +840,7 @@ class Overlay:
                     yield (f"{name}: hunk {number} names no topic of "
                            f"BUILD/topics: {hunk.topic!r}")
             self.patched_content(patch)
-            disabled = disabled_code(difference, self.original(patch), self.release,
-                                     self.names)
+            disabled = disabled_code(difference, self.original(patch), self.release, self.names)
         except Problem as error:
             yield str(error)
             return
@@ -890,8 +850,7 @@ class Overlay:
             yield (f"{name}: the code that it disables by #ifdef "
                    f"{hunks.REPLACED} is not what it was: make MariaDB "
                    f"{self.version}'s change where that code is now, then "
-                   "write into the patch's header: "
-                   f"{DISABLED}: {disabled_field(sums)}")
+                   f"write into the patch's header: {DISABLED}: {disabled_field(sums)}")
 
 
 def print_survey(overlay):
@@ -909,8 +868,7 @@ def print_survey(overlay):
         print(line)
     sys.stdout.flush()
     if count[DOES_NOT_APPLY]:
-        raise Problem("the patch set does not fit this source; nothing was "
-                      "patched")
+        raise Problem("the patch set does not fit this source; nothing was patched")
 
 
 def table_of_parts(parts):
@@ -918,16 +876,14 @@ def table_of_parts(parts):
     them can be built."""
     for part, total, moved, lost, _, left in parts:
         state = ("applies" if not lost else
-                 f"{lost} of {total} hunks {'does' if lost == 1 else 'do'} not "
-                 "apply")
+                 f"{lost} of {total} hunks {'does' if lost == 1 else 'do'} not apply")
         if moved:
             state += f", {moved} {'hunk' if moved == 1 else 'hunks'} moved"
         if left:
             state += ", without " + (words(left) if len(left) < 4 else
                                      f"{len(left)} of its topics")
         yield f"   {part:14}{state}"
-    good = [part for part, *_, missing, left in parts
-            if not missing and not left]
+    good = [part for part, *_, missing, left in parts if not missing and not left]
     if good:
         yield ("-- " + (words(good) if len(good) < len(parts) else "all parts")
                + " can be built on this source")
@@ -937,8 +893,7 @@ def table_of_parts(parts):
         if missing:
             yield (f"   {part} cannot, because "
                    + ("the topic " if len(missing) == 1 else "the topics ")
-                   + words(missing)
-                   + (" does" if len(missing) == 1 else " do") + " not apply")
+                   + words(missing) + (" does" if len(missing) == 1 else " do") + " not apply")
 
 
 def words(names):
@@ -952,8 +907,7 @@ def print_misfits(overlay):
     found = overlay.misfits()
     for name, reason in topics.dependents(overlay.topics, found).items():
         print(f"-- left out: {name}, because "
-              + (f"it needs {reason}" if reason else found[name]),
-              file=sys.stderr)
+              + (f"it needs {reason}" if reason else found[name]), file=sys.stderr)
     print("\n".join(found))
 
 
@@ -971,8 +925,7 @@ def main():
                     "back, or check the patch set's rules.")
     parser.add_argument("action", choices=("apply", "refresh", "except",
                                            "check", "survey", "misfits"))
-    parser.add_argument("--top", type=pathlib.Path, required=True,
-                        help="the repository")
+    parser.add_argument("--top", type=pathlib.Path, required=True, help="the repository")
     parser.add_argument("--stock", type=pathlib.Path, required=True,
                         help="directory with MariaDB's source/ and version")
     parser.add_argument("--patched", type=pathlib.Path, required=True,
@@ -982,8 +935,7 @@ def main():
     parser.add_argument("--discard", action="store_true",
                         help="with apply: overwrite edits in the patched tree")
     arguments = parser.parse_args()
-    overlay = Overlay(arguments.top, arguments.stock, arguments.patched,
-                      arguments.out)
+    overlay = Overlay(arguments.top, arguments.stock, arguments.patched, arguments.out)
     if arguments.action == "apply":
         overlay.apply(arguments.discard)
     elif arguments.action == "refresh":
@@ -999,8 +951,7 @@ def main():
         if problems:
             raise Problem("\n".join(problems))
         versions = [each.version for each in (overlay, *overlay.others)]
-        print("-- check: the patch set keeps its rules on MariaDB "
-              + " and ".join(versions))
+        print("-- check: the patch set keeps its rules on MariaDB " + " and ".join(versions))
 
 
 if __name__ == "__main__":

@@ -54,8 +54,7 @@ def base_values(top, base):
 def copyright_of(top, base, names=None):
     """The paragraph of debian/copyright for the files of the patch set; of some
     topics only, if any are named."""
-    files = overlay.of_topics(overlay.sources(top, base),
-                              topics.read_topics(top), names)
+    files = overlay.of_topics(overlay.sources(top, base), topics.read_topics(top), names)
     # A directory that has nothing else is one name
     names = sorted({
         re.sub(r"^((?:mysql-test/suite|plugin)/table_cache\w*)/.*", r"\1/*", name)
@@ -82,8 +81,7 @@ class Package:
         self.build = self.trees / "patched" / "package"
         self.output = arguments.output
         self.debug_symbols = arguments.debug_symbols
-        self.debian_version = (self.trees / "stock" / "version").read_text(
-            ).strip()
+        self.debian_version = (self.trees / "stock" / "version").read_text().strip()
         match = VERSION.fullmatch(self.debian_version)
         if not match:
             raise Problem(
@@ -94,11 +92,9 @@ class Package:
         self.upstream = match[2]
         self.release = arguments.release
         self.revision = f"{match[3]}+tc{arguments.release}"
-        self.version = (f"{match[1] + ':' if match[1] else ''}"
-                        f"{self.upstream}-{self.revision}")
+        self.version = f"{match[1] + ':' if match[1] else ''}{self.upstream}-{self.revision}"
         # -0+deb13u1 from Debian
-        self.suffix = re.sub(r"^-\S+", f"-{self.revision}",
-                             self.values["SUFFIX"])
+        self.suffix = re.sub(r"^-\S+", f"-{self.revision}", self.values["SUFFIX"])
 
     def compile(self):
         say(f"building {self.upstream}-{self.revision}")
@@ -110,29 +106,23 @@ class Package:
         status = subprocess.run(
             ["cmake", "-D", f"TREES={self.trees}", "-D", f"BASE={self.base}",
              "-D", "TREE=patched", "-D", "TYPE=package",
-             "-D", f"OPTIONS=-DMYSQL_SERVER_SUFFIX={self.suffix};"
-                   "-DINSTALL_MANDIR=share/man",
-             "-P", str(self.top / "cmake" / "build_tree.cmake")],
-            check=False).returncode
+             "-D", f"OPTIONS=-DMYSQL_SERVER_SUFFIX={self.suffix};-DINSTALL_MANDIR=share/man",
+             "-P", str(self.top / "cmake" / "build_tree.cmake")], check=False).returncode
         if status:
             raise Problem("the server does not build; see above")
         # The packaged plugins are loaded only by a server that does not have
         # them built in
         for engine in ("archive", "blackhole", "federatedx"):
-            if not (self.build / "storage" / engine
-                    / f"ha_{engine}.so").exists():
-                raise Problem(f"{engine} is built into the server, "
-                              "unlike Debian's")
+            if not (self.build / "storage" / engine / f"ha_{engine}.so").exists():
+                raise Problem(f"{engine} is built into the server, unlike Debian's")
 
     def git(self, *words):
         status, output = common.answer(["git", "-C", self.top, *words])
         return "" if status else output.strip()
 
     def maintainer(self):
-        name = os.environ.get("DEBFULLNAME") or self.git("log", "-1",
-                                                         "--format=%an")
-        address = os.environ.get("DEBEMAIL") or self.git("log", "-1",
-                                                         "--format=%ae")
+        name = os.environ.get("DEBFULLNAME") or self.git("log", "-1", "--format=%an")
+        address = os.environ.get("DEBEMAIL") or self.git("log", "-1", "--format=%ae")
         return f"{name or 'unknown'} <{address or 'unknown@localhost'}>"
 
     def write_debian(self, debian):
@@ -150,29 +140,21 @@ class Package:
         moment = int(self.git("log", "-1", "--format=%ct") or 0)
         commit = self.git("rev-parse", "--short", "HEAD") or "unknown"
         (debian / "changelog").write_text(
-            f"{NAME} ({self.version}) {self.values['SUITE']}; "
-            "urgency=medium\n\n"
+            f"{NAME} ({self.version}) {self.values['SUITE']}; urgency=medium\n\n"
             f"  * {REPLACED} {self.debian_version} with the\n"
             f"    {PATCH_SET} {self.release}, commit {commit}.\n"
-            + (f"  * Topics: {' '.join(selection.names)}\n" if selection
-               else "")
-            + f"\n -- {self.maintainer()}  "
-            f"{email.utils.formatdate(moment)}\n")
+            + (f"  * Topics: {' '.join(selection.names)}\n" if selection else "")
+            + f"\n -- {self.maintainer()}  {email.utils.formatdate(moment)}\n")
         copyright_text = (from_debian / "copyright").read_text()
         (debian / "copyright").write_text(
-            copyright_text.rstrip("\n") + "\n\n"
-            + copyright_of(self.top, self.base,
-                           selection and selection.names))
+            copyright_text.rstrip("\n") + "\n\n" + copyright_of(self.top, self.base,
+                                                                selection and selection.names))
         installed = (from_debian / f"{REPLACED}.install").read_text()
-        plugins = [plugin for plugin in PLUGINS
-                   if (self.source / "plugin" / plugin).is_dir()]
+        plugins = [plugin for plugin in PLUGINS if (self.source / "plugin" / plugin).is_dir()]
         (debian / f"{NAME}.install").write_text(
-            installed + "".join(f"usr/lib/mysql/plugin/{plugin}.so\n"
-                                for plugin in plugins))
-        shutil.copyfile(from_debian / f"{REPLACED}.links",
-                        debian / f"{NAME}.links")
-        shutil.copyfile(templates / "lintian-overrides",
-                        debian / f"{NAME}.lintian-overrides")
+            installed + "".join(f"usr/lib/mysql/plugin/{plugin}.so\n" for plugin in plugins))
+        shutil.copyfile(from_debian / f"{REPLACED}.links", debian / f"{NAME}.links")
+        shutil.copyfile(templates / "lintian-overrides", debian / f"{NAME}.lintian-overrides")
         shutil.copyfile(templates / "postinst", debian / f"{NAME}.postinst")
         shutil.copyfile(templates / "rules", debian / "rules")
         (debian / "rules").chmod(0o755)
@@ -231,16 +213,13 @@ def make_tarball(build, output, version, top):
     name = f"mariadb-table-cache-{version}-linux-{os.uname().machine}"
     say(f"making {name}.tar.gz")
     output.mkdir(parents=True, exist_ok=True)
-    target, libraries, glibc = tarball.make(build, name, output,
-                                            top / "docs" / "DEPLOY.md")
-    say(f"it holds {len(libraries)} libraries of this system, and needs glibc "
-        f"{glibc} or newer")
+    target, libraries, glibc = tarball.make(build, name, output, top / "docs" / "DEPLOY.md")
+    say(f"it holds {len(libraries)} libraries of this system, and needs glibc {glibc} or newer")
     return target
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description="Build the package (called by BUILD/package).")
+    parser = argparse.ArgumentParser(description="Build the package (called by BUILD/package).")
     parser.add_argument("--top", type=pathlib.Path, required=True)
     parser.add_argument("--trees", type=pathlib.Path, required=True)
     parser.add_argument("--base", required=True)

@@ -40,8 +40,7 @@ def documents(top):
 def own_files(top, all_topics, names):
     """{path in MariaDB's tree: file} of the server's source that topics bring."""
     files = overlay.of_topics(overlay.sources(top, BASE), all_topics, names)
-    return {name: path for name, path in files.items()
-            if not OF_TESTS.search(name)}
+    return {name: path for name, path in files.items() if not OF_TESTS.search(name)}
 
 
 def edits_of(path):
@@ -79,8 +78,7 @@ def first_sentence(text):
             found = re.sub(r"@file\b(?: [\w/]+\.(?:cc?|h|inl|ic)\b)?"
                            r"|SPDX-License-Identifier:.*", " ", paragraph)
             found = " ".join(found.replace("\n *", "\n").split())
-            if not found or found.startswith(("Parts of this file", "Copyright",
-                                              "See ")):
+            if not found or found.startswith(("Parts of this file", "Copyright", "See ")):
                 continue
             found = re.split(r"(?<=[a-z)\d'\"])\.(?= |$)", found)[0].rstrip(".:")
             found = re.sub(r"[;.] see \S+$", "", found)
@@ -124,13 +122,11 @@ class Pages:
         own, others = self.names(part), self.with_it(part)
         lines, edited = self.size(own)
         result = [f"{len(own)} topic{'s' * (len(own) > 1)}, {rounded(lines)} lines of "
-                  f"the server's source, edits in {edited or 'none'} of MariaDB's "
-                  "files."]
+                  f"the server's source, edits in {edited or 'none'} of MariaDB's files."]
         if others:
             result[0] += " It takes with it " + ", ".join(
                 f"`{topic.name}`" for topic in self.topics
-                if topic.name in others) + (
-                    f": {rounded(self.size(others)[0])} lines.")
+                if topic.name in others) + (f": {rounded(self.size(others)[0])} lines.")
         result += ["", "| topic | what it does |", "|---|---|"]
         known = []
         for topic in self.topics:
@@ -171,8 +167,7 @@ class Pages:
                 folders.setdefault(folder, []).append(f"`{file}`")
         if folders:
             lines += ["- Edited: " + "; ".join(
-                f"`{folder}` {', '.join(files)}"
-                for folder, files in folders.items()) + "."]
+                f"`{folder}` {', '.join(files)}" for folder, files in folders.items()) + "."]
         return lines
 
     def block_tested(self):
@@ -214,8 +209,7 @@ def write(top):
 def main():
     parser = argparse.ArgumentParser(
         description="Write what documents say of parts, topics, files and tests.")
-    parser.add_argument("--top", type=pathlib.Path,
-                        default=common.TOP)
+    parser.add_argument("--top", type=pathlib.Path, default=common.TOP)
     write(parser.parse_args().top.resolve())
 
 

@@ -58,8 +58,7 @@ def main():
              "--type", arguments.type, "--part", part], top, each_line)
         passed = counts[0] if counts else "0"
         what = f"{part} ({arguments.type})"
-        print(f"FAIL {what}: exit status {status}" if status
-              else f"PASS {what}", flush=True)
+        print(f"FAIL {what}: exit status {status}" if status else f"PASS {what}", flush=True)
         failed |= bool(status)
         lines, edited = pages.size(top, all_topics, set(names))
         table.append(f"| {part} | {len(names)} | {lines:,} | {edited} | {passed} "

@@ -34,8 +34,7 @@ import re
 import sys
 
 COMMENT_OR_STRING = re.compile(
-    r"""//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')""",
-    re.DOTALL)
+    r"""//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')""", re.DOTALL)
 DIRECTIVE = re.compile(
     r"^[ \t]*#[ \t]*(include|define|undef|pragma)\b[ \t]*(.*)$", re.MULTILINE)
 INCLUDED = re.compile(r'(["<])([^">]+)[">]')
@@ -83,16 +82,14 @@ class Reader:
             if what == "include":
                 if match := INCLUDED.match(rest):
                     file.directives.append(
-                        (what, match[2],
-                         self.find(match[1], match[2], path.parent)))
+                        (what, match[2], self.find(match[1], match[2], path.parent)))
             elif what == "pragma":
                 if PRAGMA.match(rest):
                     file.directives.append((what, rest, None))
             elif match := NAME.match(rest):
                 file.directives.append((what, match[0], None))
         # Lines after a source file's last #include are of no interest
-        while (not file.names and file.directives
-               and file.directives[-1][0] != "include"):
+        while (not file.names and file.directives and file.directives[-1][0] != "include"):
             file.directives.pop()
         return file
 
@@ -113,8 +110,7 @@ class Walk:
     def through(self, file, is_source, macros):
         """Follow a file; macros are set by those that include it."""
         macros = set(macros)
-        other = (not is_source and self.precompiled
-                 and file not in self.precompiled.found)
+        other = not is_source and self.precompiled and file not in self.precompiled.found
         for what, name, included in file.directives:
             if what == "pragma":
                 if is_source:
@@ -166,8 +162,7 @@ def main():
         headers.directives.append(("include", name, header))
     precompiled = Walk(headers)
     for path in arguments.sources:
-        reason = objection(precompiled,
-                           Walk(reader.file(path.resolve()), precompiled))
+        reason = objection(precompiled, Walk(reader.file(path.resolve()), precompiled))
         if reason:
             print(f"{path}\t{reason}")
     return 0

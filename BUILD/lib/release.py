@@ -30,8 +30,7 @@ def release(top):
     lines = [line for line in (top / "VERSION").read_text().splitlines()
              if line and not line.startswith("#")]
     if len(lines) != 1 or not re.fullmatch(RELEASE, lines[0]):
-        raise Problem("VERSION does not name a release, as in 2026.11 or "
-                      "2026.11.1")
+        raise Problem("VERSION does not name a release, as in 2026.11 or 2026.11.1")
     return lines[0]
 
 
@@ -57,11 +56,9 @@ def version(top):
 
 def main():
     parser = argparse.ArgumentParser(
-        description="Print the version of the patch set (called by "
-                    "BUILD/package).")
+        description="Print the version of the patch set (called by BUILD/package).")
     parser.add_argument("--top", type=pathlib.Path, required=True)
-    parser.add_argument("--check", metavar="VERSION",
-                        help="only see whether this is one")
+    parser.add_argument("--check", metavar="VERSION", help="only see whether this is one")
     arguments = parser.parse_args()
     if arguments.check is None:
         print(version(arguments.top))

@@ -34,10 +34,8 @@ def bounds(text):
     """(series, first, end) of a range: its point releases are [first, end)."""
     match = RANGE.fullmatch(text)
     if not match:
-        raise Problem(f"{text!r} is no range of releases, like 10.11, "
-                      "10.11<16 or 11.8>=9")
-    return (match[1], int(match[2] or 0),
-            int(match[3]) if match[3] else NEWEST + 1)
+        raise Problem(f"{text!r} is no range of releases, like 10.11, 10.11<16 or 11.8>=9")
+    return (match[1], int(match[2] or 0), int(match[3]) if match[3] else NEWEST + 1)
 
 
 def has(text, release):

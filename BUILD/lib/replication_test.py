@@ -104,16 +104,14 @@ class Pair:
             node.expected = [r"Slave I/O: error (re)?connecting to master",
                              r"Error reading packet from server",
                              r"Slave I/O: Got fatal error 1236",
-                             r"Slave.*[Cc]onnection was killed",
-                             r"Slave.*Lost connection"]
+                             r"Slave.*[Cc]onnection was killed", r"Slave.*Lost connection"]
             self.nodes.append(node)
         self.primary, self.replica = self.nodes
 
     def follow(self, replica, primary):
         # A replica of 11.8 asks for TLS, which a primary of 10.11 has only
         # with a certificate
-        plain = ("" if self.same_series else
-                 ", MASTER_SSL=0, MASTER_SSL_VERIFY_SERVER_CERT=0")
+        plain = "" if self.same_series else ", MASTER_SSL=0, MASTER_SSL_VERIFY_SERVER_CERT=0"
         replica.sql(
             "CHANGE MASTER TO MASTER_HOST='127.0.0.1', "
             f"MASTER_PORT={primary.port}, MASTER_USER='replica', "
@@ -130,26 +128,22 @@ class Pair:
         self.follow(self.replica, self.primary)
         for engine in ENGINES:
             self.test.prepare(self.primary, f"load_{engine.lower()}",
-                              tables=TABLES, table_size=200,
-                              mysql_storage_engine=engine)
+                              tables=TABLES, table_size=200, mysql_storage_engine=engine)
 
     def phase(self, name, seconds, in_the_middle=None):
         """Load, wait for the replica, compare."""
         primary, replica = self.primary, self.replica
         say(f"{self.title}: {name}")
         title = f"{self.title}, {name}"
-        opened = {node.name: int(node.value("Opened_tables"))
-                  for node in self.nodes}
+        opened = {node.name: int(node.value("Opened_tables")) for node in self.nodes}
         loads = [self.test.load(
             primary, "oltp_write_only", f"load_{engine.lower()}",
             self.test.work, 3, seconds, tables=TABLES, table_size=200,
             # Two clients may insert the same key: there is no transaction
             ignore=RETRY if engine == "InnoDB" else RETRY + ",1062",
-            skip_trx="on" if engine != "InnoDB" else "off")
-            for engine in ENGINES]
+            skip_trx="on" if engine != "InnoDB" else "off") for engine in ENGINES]
         clients = [Statements(primary, "DDL", ddl, ignore=(1213, 1205)),
-                   Statements(primary, "FLUSH", flushes, ignore=(1205,),
-                              pause=0.5)]
+                   Statements(primary, "FLUSH", flushes, ignore=(1205,), pause=0.5)]
         if not in_the_middle:
             clients.append(Statements(replica, "FLUSH", replica_flushes,
                                       ignore=(1205,), pause=0.5))
@@ -165,22 +159,19 @@ class Pair:
         transactions = sum(load.count("transactions") for load in loads)
         rounds = clients[0].rounds
         self.caught_up(title)
-        self.test.check(
-            f"{title}: the replica has no error", self.replica_error())
+        self.test.check(f"{title}: the replica has no error", self.replica_error())
         if not in_the_middle:
             few = [f"{node.name} opened only {now - opened[node.name]} tables"
                    for node in self.nodes
                    for now in [int(node.value("Opened_tables"))]
                    if now - opened[node.name] < 100]
-            self.test.check(f"{title}: tables were evicted and opened again",
-                            "; ".join(few))
+            self.test.check(f"{title}: tables were evicted and opened again", "; ".join(few))
         self.test.compare(title, [primary, replica])
         say(f"{transactions} transactions, {rounds} rounds of DDL")
 
     def caught_up(self, title):
         position = self.primary.sql("SELECT @@GLOBAL.gtid_binlog_pos")[0][0]
-        reached = self.replica.sql(
-            f"SELECT MASTER_GTID_WAIT('{position}', 180)")[0][0]
+        reached = self.replica.sql(f"SELECT MASTER_GTID_WAIT('{position}', 180)")[0][0]
         self.test.check(f"{title}: the replica reaches {position}",
                         None if reached == "0" else "not in 180 seconds")
 
@@ -192,8 +183,7 @@ class Pair:
         reads, applies, error = rows[0][10], rows[0][11], rows[0][19]
         if (reads, applies) == ("Yes", "Yes"):
             return ""
-        return (f"Slave_IO_Running={reads}, Slave_SQL_Running={applies} "
-                + error)
+        return f"Slave_IO_Running={reads}, Slave_SQL_Running={applies} " + error
 
     def restart_replica(self):
         say("restarting the replica")
@@ -204,8 +194,7 @@ class Pair:
         say("restarting the primary")
         self.primary.stop()
         self.primary.start()
-        until("the replica to reconnect", 60,
-              lambda: not self.replica_error())
+        until("the replica to reconnect", 60, lambda: not self.replica_error())
 
     def failover(self):
         say("failover")
@@ -221,8 +210,7 @@ class Pair:
     def run(self, seconds):
         self.setup()
         self.phase("load", seconds)
-        self.phase("replica restarted under load", seconds,
-                   self.restart_replica)
+        self.phase("replica restarted under load", seconds, self.restart_replica)
         self.restart_primary()
         self.phase("after a restart of the primary", seconds)
         if self.same_series:

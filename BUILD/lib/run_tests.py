@@ -35,17 +35,13 @@ STRESS_SECONDS = 300
 
 # Programs in sql-bench, and the options of the server that they stress
 STRESS_PROGRAMS = {
-    "stress_table_cache":
-        ("--table-open-cache=10", "--table-definition-cache=400"),
-    "stress_open_close":
-        ("--table-open-cache=10", "--aria-checkpoint-interval=1"),
+    "stress_table_cache": ("--table-open-cache=10", "--table-definition-cache=400"),
+    "stress_open_close": ("--table-open-cache=10", "--aria-checkpoint-interval=1"),
     "stress_query_cache": ("--query-cache-type=1", "--query-cache-size=4M"),
-    "stress_first_touch":
-        ("--table-open-cache=10", "--table-definition-cache=400",
-         "--innodb-fatal-semaphore-wait-threshold=120"),
-    "stress_open_files":
-        ("--innodb-open-files=20", "--innodb-buffer-pool-size=8M",
-         "--innodb-flush-log-at-trx-commit=2"),
+    "stress_first_touch": ("--table-open-cache=10", "--table-definition-cache=400",
+                           "--innodb-fatal-semaphore-wait-threshold=120"),
+    "stress_open_files": ("--innodb-open-files=20", "--innodb-buffer-pool-size=8M",
+                          "--innodb-flush-log-at-trx-commit=2"),
 }
 # And these only for a patched server, which has the plugins
 PATCHED_OPTIONS = {
@@ -64,8 +60,7 @@ EMULATED = ("--mysqld=--innodb-buffer-pool-size-max=512M",
 OPEN_FILES = 16384              # for each server that mtr starts
 MEMORY = 2 << 30                # bytes of a RAM disk that mtr's servers may need
 # main.func 'innodb'   w2 [ pass ]    123
-MTR_LINE = re.compile(
-    r"^(\S+\.\S+)((?: '[^']*')?)\s+(?:w\d+ )?\[ ([a-z-]+) \]")
+MTR_LINE = re.compile(r"^(\S+\.\S+)((?: '[^']*')?)\s+(?:w\d+ )?\[ ([a-z-]+) \]")
 
 
 # Frames of a ThreadSanitizer report that are never where an access is made
@@ -88,8 +83,7 @@ def race_in(files, log):
             if head and re.match(r"(Location|Thread|As if)|.*created", head[1]):
                 continue
             frames = [name for name in re.findall(
-                r"(?m)^ +#\d+ .* (\S+?):\d+(?::\d+)? \(", stack)
-                if not SANITIZER.search(name)]
+                r"(?m)^ +#\d+ .* (\S+?):\d+(?::\d+)? \(", stack) if not SANITIZER.search(name)]
             if frames and frames[0].endswith(files):
                 return report
     return None
@@ -111,8 +105,7 @@ class MtrEnd:
         if line.startswith("Completed: "):
             self.completed = True
         elif match := re.match(r"\*\*\*Warnings generated in error logs during "
-                               r"shutdown after running tests: .*?(\S+)$",
-                               line.rstrip()):
+                               r"shutdown after running tests: .*?(\S+)$", line.rstrip()):
             self.last_tests.add(match[1])
         elif line.startswith("Errors/warnings were found in logfiles during"):
             self.at_shutdown = True
@@ -128,11 +121,9 @@ class MtrEnd:
         it expects: these errors are of the attempt that failed.
         """
         names = {name.partition(" ")[0] for name in retried}
-        if self.at_shutdown and not (self.last_tests
-                                     and self.last_tests <= names):
+        if self.at_shutdown and not (self.last_tests and self.last_tests <= names):
             return "errors in a server's log at its shutdown"
-        return self.error or (None if self.completed else
-                              "ended before all tests had run")
+        return self.error or (None if self.completed else "ended before all tests had run")
 
 
 class Results:
@@ -148,8 +139,7 @@ class Results:
         self.outcome[name] = outcome
 
     def names(self, outcome):
-        return sorted(name for name, what in self.outcome.items()
-                      if what == outcome)
+        return sorted(name for name, what in self.outcome.items() if what == outcome)
 
 
 def stream(command, cwd, each_line=None, env=None):
@@ -208,8 +198,7 @@ def tests_of(paths):
 def files_of_test(name):
     """Where the file of the mtr test SUITE.TEST may be in the source."""
     suite, _, test = name.partition(".")
-    return (f"mysql-test/{suite}/{test}.test",
-            f"mysql-test/suite/{suite}/t/{test}.test",
+    return (f"mysql-test/{suite}/{test}.test", f"mysql-test/suite/{suite}/t/{test}.test",
             f"plugin/{suite}/mysql-test/{suite}/t/{test}.test")
 
 
@@ -267,8 +256,7 @@ class Runner:
         header("tests of the tools")
 
         def each_line(line):
-            match = re.match(r"(test_\w+) .*\.\.\. (ok|FAIL|ERROR|skipped)",
-                             line)
+            match = re.match(r"(test_\w+) .*\.\.\. (ok|FAIL|ERROR|skipped)", line)
             if match:
                 results.add(match[1], {"ok": "passed", "skipped": "skipped"}
                             .get(match[2], "failed"))
@@ -298,8 +286,7 @@ class Runner:
             for case in xml.etree.ElementTree.parse(report).iter("testcase"):
                 found[case.get("name")] = case.get("status")
         for name in names:
-            results.add(name, "passed" if found.get(name) == "run"
-                        else "failed")
+            results.add(name, "passed" if found.get(name) == "run" else "failed")
 
     # ------------------------------------------------------------------ mtr
 
@@ -325,8 +312,7 @@ class Runner:
         if keep_logs and (memory / "log").is_dir():
             logs = directory / f"log-{name}"
             shutil.rmtree(logs, ignore_errors=True)
-            shutil.copytree(memory / "log", logs, symlinks=True,
-                            ignore_dangling_symlinks=True)
+            shutil.copytree(memory / "log", logs, symlinks=True, ignore_dangling_symlinks=True)
             print(f"-- the logs are kept in {logs}", flush=True)
         shutil.rmtree(memory, ignore_errors=True)
         link.unlink()
@@ -363,11 +349,9 @@ class Runner:
         if limit == resource.RLIM_INFINITY or limit > OPEN_FILES:
             limit = OPEN_FILES
         # mtr counts the first run as well: 2 is to run a failed test once more
-        command = ["./mtr", *([] if tests else [f"--suite={suites}"]),
-                   f"--parallel={jobs}",
+        command = ["./mtr", *([] if tests else [f"--suite={suites}"]), f"--parallel={jobs}",
                    *([] if self.arch else self.memory_for_mtr()),
-                   "--force", "--max-test-fail=0", "--retry=2",
-                   f"--open-files-limit={limit}",
+                   "--force", "--max-test-fail=0", "--retry=2", f"--open-files-limit={limit}",
                    *(EMULATED if self.arch else ()),
                    *self.mtr_options, *tests]
         directory = self.tree(build_type) / "mysql-test"
@@ -377,15 +361,12 @@ class Runner:
                 results.add(f"mtr --suite={suites}", "failed")
             elif problem := end.problem(results.retried):
                 results.add(f"mtr --suite={suites}: {problem}", "failed")
-            elif (status and not results.names("failed")
-                  and not results.retried):
-                results.add(f"mtr --suite={suites} (exit status {status})",
-                            "failed")
+            elif (status and not results.names("failed") and not results.retried):
+                results.add(f"mtr --suite={suites} (exit status {status})", "failed")
         finally:
             self.free_memory(
                 directory, bool([name for name in results.names("failed")
-                                 if not self.excuse(name)]),
-                re.sub(r"\W+", "-", suites))
+                                 if not self.excuse(name)]), re.sub(r"\W+", "-", suites))
         return results
 
     def tests(self, names, units, build_type):
@@ -407,8 +388,7 @@ class Runner:
         results = self.tests(names, units, build_type)
         if not results.outcome:
             results.add("no test is of this topic alone", "skipped")
-        results.title = (f"{' '.join(self.topics) or self.trees.parent.name} "
-                         f"({build_type})")
+        results.title = f"{' '.join(self.topics) or self.trees.parent.name} ({build_type})"
         return results
 
     def paths_of(self, topic):
@@ -438,14 +418,12 @@ class Runner:
         name = f"{program} on {build_type}"
         with tempfile.TemporaryDirectory(prefix="stress-") as work:
             run = [str(self.top / "BUILD" / "run"), "--base", self.trees.name,
-                   "--no-build", "--type", build_type,
-                   "--datadir", f"{work}/data"]
+                   "--no-build", "--type", build_type, "--datadir", f"{work}/data"]
             if self.variant == "stock":
                 run.append("--stock")
             elif not self.selected or "warm-restart" in self.selected:
                 options = (*options, *PATCHED_OPTIONS.get(program, ()))
-            command = [sys.executable,
-                       str(self.top / "sql-bench/stress" / f"{program}.py"),
+            command = [sys.executable, str(self.top / "sql-bench/stress" / f"{program}.py"),
                        f"--socket={work}/data/mariadbd.sock",
                        f"--seconds={seconds}"]
             started = False
@@ -460,12 +438,10 @@ class Runner:
                 results.add(name, "failed")
                 return
             # Sanitizers and assertions write to the server's log
-            log = pathlib.Path(work, "data", "mariadbd.err").read_text(
-                errors="replace")
+            log = pathlib.Path(work, "data", "mariadbd.err").read_text(errors="replace")
             alarm = re.search(r"(?m)^.*(ERROR: AddressSanitizer|LeakSanitizer"
                               r"|runtime error:|Assertion "
-                              r"|got signal|\[ERROR\] .*[Tt]able.cache).*$",
-                              log)
+                              r"|got signal|\[ERROR\] .*[Tt]able.cache).*$", log)
             race = race_in(self.own_files(), log)
             if alarm:
                 print(log[max(0, alarm.start() - 500):][:20000])
@@ -475,8 +451,7 @@ class Runner:
                 print(f"-- {log.count('WARNING: ThreadSanitizer')} reports of "
                       f"ThreadSanitizer, {'some' if race else 'none'} of "
                       "accesses by the patch set's own files")
-            results.add(name, "failed" if status or stopped or alarm or race
-                        else "passed")
+            results.add(name, "failed" if status or stopped or alarm or race else "passed")
 
     def sources(self):
         """The patch set's files, as paths in MariaDB's tree."""
@@ -488,8 +463,7 @@ class Runner:
     def own_files(self):
         """Sources that are the patch set's, as ends of paths."""
         return tuple(f"/{path}" for path in self.sources()
-                     if path.parts[0] in ("include", "mysys", "sql", "storage",
-                                          "plugin")
+                     if path.parts[0] in ("include", "mysys", "sql", "storage", "plugin")
                      and path.suffix in (".c", ".cc", ".h"))
 
     # ------------------------------------------------------------ topologies
@@ -499,8 +473,7 @@ class Runner:
         'PASS name' or 'FAIL name: why' for each thing that it checks, or 'SKIP name: why'
         if an error of MariaDB's has ended it."""
         of_series = what in ("series", "alone", "parts")
-        results = Results(f"{what} ({build_type})" if of_series or what == "faults"
-                          else what)
+        results = Results(f"{what} ({build_type})" if of_series or what == "faults" else what)
         header(what)
 
         def each_line(line):
@@ -529,8 +502,7 @@ class Runner:
             command.append(f"--from-trees={self.trees.parent / self.older}")
         elif what == "upgrade" and self.selected:
             # Those of a selection have the stock source of the whole
-            command.append(
-                f"--whole-trees={(self.trees / 'stock').resolve().parent}")
+            command.append(f"--whole-trees={(self.trees / 'stock').resolve().parent}")
         status = stream(command, self.top, each_line)
         if not results.outcome or (status and not results.names("failed")):
             results.add(f"{what} (exit status {status})", "failed")
@@ -608,8 +580,7 @@ class Runner:
             failed = results.names("failed")
             row = self.counts(results)
             totals = [a + b for a, b in zip(totals, row)]
-            print(f"{results.title:{width}}  "
-                  + " ".join(f"{count:7d}" for count in row))
+            print(f"{results.title:{width}}  " + " ".join(f"{count:7d}" for count in row))
             for name in failed:
                 reason = self.excuse(name)
                 notes.append(f"failed, as on the unpatched server, counted as "
@@ -620,12 +591,10 @@ class Runner:
                              f"{why}, {count} times")
             for name in sorted(results.retried):
                 notes.append(f"passed when run again: {results.title}: {name}")
-        print(f"{'total':{width}}  "
-              + " ".join(f"{count:7d}" for count in totals))
+        print(f"{'total':{width}}  " + " ".join(f"{count:7d}" for count in totals))
         for note in notes:
             print(note)
-        print(f"{totals[0]} passed, {totals[1]} failed, {totals[2]} skipped",
-              flush=True)
+        print(f"{totals[0]} passed, {totals[1]} failed, {totals[2]} skipped", flush=True)
         return totals[1]
 
 
@@ -654,8 +623,7 @@ class Everything:
     def compare(self):
         """Say what got worse; the caller has made all runs if it records."""
         file = everything.tested_file(self.runner.top, self.runner.trees.name)
-        print("\n".join(everything.worse(everything.read_tested(file),
-                                         self.counts)))
+        print("\n".join(everything.worse(everything.read_tested(file), self.counts)))
         if self.record:
             everything.write_tested(file, self.counts)
             print(f"recorded in {file}")
@@ -666,15 +634,13 @@ def main():
         description="Run tests and sum them up (called by BUILD/test).")
     parser.add_argument("--top", type=pathlib.Path, required=True)
     parser.add_argument("--trees", type=pathlib.Path, required=True)
-    parser.add_argument("--variant", choices=("stock", "patched"),
-                        default="patched")
+    parser.add_argument("--variant", choices=("stock", "patched"), default="patched")
     parser.add_argument("--seconds", type=int)
     parser.add_argument("--tables", type=int)
     parser.add_argument("--minutes", type=int)
     parser.add_argument("--arch", help="a foreign one; qemu runs its programs")
     parser.add_argument("--from", dest="older", metavar="SERIES")
-    parser.add_argument("--without-series", metavar="SERIES", default=[],
-                        action="append",
+    parser.add_argument("--without-series", metavar="SERIES", default=[], action="append",
                         help="a series whose source could not be fetched")
     parser.add_argument("--topic", action="append", default=[],
                         help="with 'suite', 'series' and 'alone': only this one")
@@ -711,8 +677,7 @@ def main():
             all_results.append(whole.run(run, make) if whole else make())
     except KeyboardInterrupt:
         interrupted = True
-        print("\ninterrupted; 'all' goes on where it was" if whole
-              else "\ninterrupted")
+        print("\ninterrupted; 'all' goes on where it was" if whole else "\ninterrupted")
     if whole and not interrupted:
         whole.compare()
     failures = runner.summary(all_results)

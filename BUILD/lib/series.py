@@ -58,8 +58,7 @@ class Maker:
         self.overlay = overlay.Overlay(top, self.stock, trees / "patched")
         self.version = self.overlay.version
         self.topics = [topic for topic in self.overlay.topics
-                       if self.overlay.names is None
-                       or topic.name in self.overlay.names]
+                       if self.overlay.names is None or topic.name in self.overlay.names]
         self.files = self.overlay.sources()
         # {topic: {path in the source: new file}}
         self.new_files = {topic.name: {} for topic in self.topics}
@@ -110,15 +109,13 @@ class Maker:
         """MariaDB's file with the edits of some topics."""
         lines, edits = self.edited[path]
         return hunks.content_of(hunks.without_replaced(hunks.apply_edits(
-            [edit for edit in edits if hunks.name_of(edit.topic) in names],
-            lines)))
+            [edit for edit in edits if hunks.name_of(edit.topic) in names], lines)))
 
     def paths_of(self, topic):
         """What a topic changes, in the source."""
         return sorted({*self.new_files[topic.name],
                        *(path for path, (_, edits) in self.edited.items()
-                         if any(hunks.name_of(edit.topic) == topic.name
-                                for edit in edits))})
+                         if any(hunks.name_of(edit.topic) == topic.name for edit in edits))})
 
     def stages(self):
         """Yield (topic, {path in the source: content}) in order, with all files
@@ -145,14 +142,12 @@ class Maker:
                   for path, content in self.overlay.wanted().items()
                   if content != self.original(path)}
         return {path: content if path in self.files else
-                hunks.content_of(hunks.without_replaced(
-                    hunks.lines_of(content)))
+                hunks.content_of(hunks.without_replaced(hunks.lines_of(content)))
                 for path, content in wanted.items()}
 
     def executable(self, path):
-        return any(os.access(file, os.X_OK) for file in
-                   (self.files.get(path, self.top / path),
-                    self.stock / "source" / path))
+        return any(os.access(file, os.X_OK) for file in (self.files.get(path, self.top / path),
+                                                         self.stock / "source" / path))
 
     def changes(self):
         """{path in the repository: who changed it last}, as git fast-import
@@ -201,8 +196,7 @@ class Maker:
                     stream.append(f"M 100{mode} inline {path}\n".encode())
                     data(content)
             before = state
-        git("fast-import", "--quiet", "--done",
-            input=b"".join(stream) + b"done\n")
+        git("fast-import", "--quiet", "--done", input=b"".join(stream) + b"done\n")
 
     def make(self, output):
         """Write the series; return the names of the patches."""
@@ -219,8 +213,7 @@ class Maker:
                     git("apply", "--check", str(patch))
                 names.append(patch_name(topic))
                 patch.rename(made / names[-1])
-            (made / "series").write_text("".join(f"{name}\n"
-                                                 for name in names))
+            (made / "series").write_text("".join(f"{name}\n" for name in names))
             replace_directory(output, made)
         return names
 
@@ -254,8 +247,7 @@ class Maker:
     def checked_stages(self):
         stages = list(self.stages())
         if not stages:
-            raise Problem(f"MariaDB {self.version} needs none of these "
-                          "topics")
+            raise Problem(f"MariaDB {self.version} needs none of these topics")
         if self.whole() != stages[-1][1]:
             raise Problem("the last stage is not the patched tree")
         return stages
@@ -280,8 +272,7 @@ class Git:
         return done.stdout
 
     def commit_of(self, name):
-        return self("rev-parse", "--verify",
-                    name + "^{commit}").decode().strip()
+        return self("rev-parse", "--verify", name + "^{commit}").decode().strip()
 
 
 class Checkout:
@@ -299,8 +290,7 @@ class Checkout:
         the release series."""
         names = {name.removesuffix(".patch") for name in
                  (*overlay.files_below(top), *(
-                     name for own in top.glob("only-*")
-                     for name in overlay.files_below(own)))}
+                     name for own in top.glob("only-*") for name in overlay.files_below(own)))}
         listed = self.git("ls-files", "-z").decode("utf-8", "surrogateescape")
         wanted = {"VERSION", overlay.STAMPED, *names} & set(listed.split("\0"))
         source = self.trees / "stock" / "source"
@@ -368,8 +358,7 @@ def write_branch(top, trees, directory, branch):
         if selection:
             shutil.copyfile(trees / topics.SELECTION, work / topics.SELECTION)
         base = checkout.take_files(top)
-        overlay.print_survey(overlay.Overlay(top, work / "stock",
-                                             work / "patched"))
+        overlay.print_survey(overlay.Overlay(top, work / "stock", work / "patched"))
         branch = branch or f"table-cache{label}"
         count = checkout.add_branch(Maker(top, work, base), branch)
     say(f"branch {branch} in {directory}: {count} commits, one a topic, on "
@@ -391,16 +380,14 @@ def main():
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     trees = arguments.trees.resolve()
     if arguments.git:
-        write_branch(arguments.top.resolve(), trees, arguments.git.resolve(),
-                     arguments.branch)
+        write_branch(arguments.top.resolve(), trees, arguments.git.resolve(), arguments.branch)
         return 0
     maker = Maker(arguments.top.resolve(), trees, arguments.base)
     if arguments.check:
         check(maker)
         for other in sorted(trees.parent.glob("*/stock/version")):
             base = other.parents[1].name
-            if (base != arguments.base and
-                    (maker.top / f"cmake/base-{base}.cmake").is_file()):
+            if (base != arguments.base and (maker.top / f"cmake/base-{base}.cmake").is_file()):
                 check(Maker(maker.top, other.parents[1], base))
         return 0
     output = (arguments.output or trees / "series" / "patches").resolve()

@@ -56,8 +56,7 @@ class Stages:
         fetched = overlay.read(stock / ".fetched")
         if (self.source.is_dir()
                 and (overlay.read(self.source / ".fetched") != fetched
-                     or overlay.read(self.tree / "version")
-                     != self.maker.version.encode())):
+                     or overlay.read(self.tree / "version") != self.maker.version.encode())):
             shutil.rmtree(self.source)
         if not self.source.is_dir():
             say("copying MariaDB's source")
@@ -67,16 +66,14 @@ class Stages:
             shutil.copytree(stock, temporary, symlinks=True)
             temporary.rename(self.source)
             overlay.write(self.tree / "files.json", b"[]", False)
-            overlay.write(self.tree / "version", self.maker.version.encode(),
-                          False)
+            overlay.write(self.tree / "version", self.maker.version.encode(), False)
 
     def switch_to(self, state):
         """Bring the source to a stage."""
         listed = self.tree / "files.json"
         before = set(json.loads(listed.read_text()))
         # First, so that an interrupted run knows what to look at
-        overlay.write(listed, json.dumps(sorted(before | set(state))).encode(),
-                      False)
+        overlay.write(listed, json.dumps(sorted(before | set(state))).encode(), False)
         for path in sorted(before | set(state)):
             want = state.get(path, self.maker.original(path))
             file = self.source / path
@@ -103,8 +100,7 @@ class Stages:
         quick = self.trees / "cmake" / "quick_build.cmake"
         options = ""
         if quick.exists():
-            options = (f"-DCMAKE_PROJECT_INCLUDE={quick};"
-                       f"-DPRECOMPILE_PYTHON={sys.executable}")
+            options = f"-DCMAKE_PROJECT_INCLUDE={quick};-DPRECOMPILE_PYTHON={sys.executable}"
         status = run_tests.stream(
             ["cmake", "-D", f"TREES={self.trees}", "-D", f"BASE={self.base}",
              "-D", "TREE=series", "-D", f"TYPE={self.type}",
@@ -131,8 +127,7 @@ class Stages:
         chosen = self.stages[:index + 1]
         if self.own_tests and index + 1 < len(self.stages):
             chosen = chosen[-1:]
-        return {path for topic, _ in chosen
-                for path in self.maker.paths_of(topic)}
+        return {path for topic, _ in chosen for path in self.maker.paths_of(topic)}
 
     def run(self, wanted):
         """Returns the number of stages that failed.  Prints PASS or FAIL for
@@ -152,12 +147,9 @@ class Stages:
                 print(f"PASS {title}: built before, {len(names | units)} tests "
                       "had passed or been skipped", flush=True)
                 continue
-            run_tests.header(f"stage {index + 1} of {len(self.stages)}: "
-                             f"{title}: {topic.title}")
-            problem = self.build_and_test(state, names - done, units - done,
-                                          done, record)
-            print(f"FAIL {title}: {problem}" if problem else f"PASS {title}",
-                  flush=True)
+            run_tests.header(f"stage {index + 1} of {len(self.stages)}: {title}: {topic.title}")
+            problem = self.build_and_test(state, names - done, units - done, done, record)
+            print(f"FAIL {title}: {problem}" if problem else f"PASS {title}", flush=True)
             failed += bool(problem)
         return failed
 
@@ -168,12 +160,9 @@ class Stages:
             return "does not build"
         built = time.monotonic()
         results = self.runner.tests(names, units, self.type)
-        say(f"built in {built - begin:.0f} s, "
-            f"{len(results.names('passed'))} tests passed and "
-            f"{len(results.names('skipped'))} skipped in "
-            f"{time.monotonic() - built:.0f} s")
-        bad = [name for name in results.names("failed")
-               if not self.runner.excuse(name)]
+        say(f"built in {built - begin:.0f} s, {len(results.names('passed'))} tests passed and "
+            f"{len(results.names('skipped'))} skipped in {time.monotonic() - built:.0f} s")
+        bad = [name for name in results.names("failed") if not self.runner.excuse(name)]
         # 'main.func 'innodb'' is the test main.func, which may have failed
         # with another engine
         lost = {name.split(" ")[0] for name in bad}

@@ -27,8 +27,7 @@ from common import Problem, run
 COMPONENTS = ("Server", "Server_Scripts", "ManPagesServer", "Client",
               "ManPagesClient", "ClientPlugins", "backup", "Backup",
               "SupportFiles", "Common", "Readme", "provider-bzip2",
-              "provider-lz4", "provider-lzma", "provider-lzo",
-              "provider-snappy")
+              "provider-lz4", "provider-lzma", "provider-lzo", "provider-snappy")
 # glibc has to be that of the kernel's loader; PAM and Kerberos load modules of
 # the system, which fit the system's own libraries alone
 HOST_LIBRARIES = re.compile(
@@ -63,8 +62,7 @@ def bundled(listing):
     """Of what ldd prints, the libraries that belong into the tarball."""
     missing = [name for name, path in libraries_of(listing).items() if not path]
     if missing:
-        raise Problem("these libraries are missing on this machine: "
-                      + ", ".join(missing))
+        raise Problem("these libraries are missing on this machine: " + ", ".join(missing))
     return {name: path for name, path in libraries_of(listing).items()
             if not HOST_LIBRARIES.fullmatch(name)}
 
@@ -112,8 +110,7 @@ def add_libraries(tree):
         (tree / "lib" / name).chmod(0o644)
     for path in [*elf, *(tree / "lib" / name for name in wanted)]:
         up = os.path.relpath(tree / "lib", path.parent)
-        run(["patchelf", "--set-rpath",
-             "$ORIGIN" if up == "." else f"$ORIGIN/{up}", path])
+        run(["patchelf", "--set-rpath", "$ORIGIN" if up == "." else f"$ORIGIN/{up}", path])
     add_licenses(tree, wanted)
     return sorted(wanted)
 
@@ -167,8 +164,7 @@ def make(build, name, output, deploy):
         libraries = add_libraries(tree)
         shutil.copyfile(deploy, tree / pathlib.Path(deploy).name)
         dump = "plugin/table_cache_dump"
-        own = ((f"lib/{dump}.so",)
-               if (build.parent / "source" / dump).is_dir() else ())
+        own = (f"lib/{dump}.so",) if (build.parent / "source" / dump).is_dir() else ()
         for needed in (*NEEDED, *own):
             if not (tree / needed).exists():
                 raise Problem(f"the tarball would have no {needed}")

@@ -39,8 +39,7 @@ RELEASES = ("bookworm", "trixie")
 # Plugins that need libraries of the system
 OF_THE_SYSTEM = r"auth_pam\S*|auth_gssapi_client\.so"
 TABLES = "".join(
-    f"CREATE TABLE t.{engine} (i INT PRIMARY KEY, t TEXT, KEY (t(9))) "
-    f"ENGINE={engine};"
+    f"CREATE TABLE t.{engine} (i INT PRIMARY KEY, t TEXT, KEY (t(9))) ENGINE={engine};"
     f"INSERT INTO t.{engine} SELECT seq, MD5(seq) FROM t.seq_1_to_500;"
     for engine in ("InnoDB", "MyISAM", "Aria"))
 START = """
@@ -76,8 +75,7 @@ class Bare(Outcome):
 
     def sql(self, text, home=HOME):
         return self.root.ask(f"{home}/bin/mariadb", "--no-defaults", "--batch",
-                             "--skip-column-names", "--socket=/srv/data/socket",
-                             text=text)
+                             "--skip-column-names", "--socket=/srv/data/socket", text=text)
 
     def shut_down(self, home):
         self.root.do(f"{home}/bin/mariadb-admin", "--no-defaults",
@@ -88,8 +86,7 @@ class Bare(Outcome):
         answer = self.root.ask(
             "sh", "-c", f"for file in $(find {HOME}/ -type f); do "
             'if [ "$(head -c 4 "$file" | tail -c 3)" = ELF ]; then '
-            'echo "file $file"; ldd "$file"; fi; done',
-            failure_is_answer=True)
+            'echo "file $file"; ldd "$file"; fi; done', failure_is_answer=True)
         problems, file = [], ""
         for line in answer.splitlines():
             if line.startswith("file "):
@@ -97,8 +94,7 @@ class Bare(Outcome):
                 continue
             match = re.match(r"\s+(\S+) => (not found|/\S+)", line)
             if (not match or match[2].startswith(f"{HOME}/")
-                    or (match[2] != "not found"
-                        and tarball.HOST_LIBRARIES.fullmatch(match[1]))
+                    or (match[2] != "not found" and tarball.HOST_LIBRARIES.fullmatch(match[1]))
                     or re.fullmatch(OF_THE_SYSTEM, file)):
                 continue
             problems.append(f"{file}: {match[1]} {match[2]}")
@@ -111,8 +107,7 @@ class Bare(Outcome):
                          str(self.tarball_path)], root.log, "tar failed")
         unpacked = next((root.path / "opt").iterdir())
         unpacked.rename(root.path / HOME.lstrip("/"))
-        self.check(f"{step}: the libraries are the tarball's own",
-                   self.libraries())
+        self.check(f"{step}: the libraries are the tarball's own", self.libraries())
         root.do("useradd", "--system", "mysql")
         # debootstrap does not write this file
         root.write("etc/hosts", f"127.0.0.1 localhost {os.uname().nodename}\n")
@@ -123,16 +118,13 @@ class Bare(Outcome):
         tables = "t.InnoDB, t.MyISAM, t.Aria"
         before = self.sql(f"CHECKSUM TABLE {tables} EXTENDED")
         self.check(f"{step}: CHECK TABLE", "".join(
-            line for line in self.sql(
-                f"CHECK TABLE {tables} EXTENDED").splitlines()
+            line for line in self.sql(f"CHECK TABLE {tables} EXTENDED").splitlines()
             if not line.endswith("\tOK")))
         rows = self.sql("SELECT COUNT(*) FROM information_schema.TABLE_CACHE "
                         "WHERE TABLE_SCHEMA = 't' AND TABLE_NAME NOT LIKE 'seq%'")
-        self.check(f"{step}: the patched table cache is active",
-                   None if rows == "3" else rows)
+        self.check(f"{step}: the patched table cache is active", None if rows == "3" else rows)
         providers = self.sql("SELECT PLUGIN_STATUS FROM "
-                             "information_schema.PLUGINS WHERE PLUGIN_NAME = "
-                             "'provider_lz4'")
+                             "information_schema.PLUGINS WHERE PLUGIN_NAME = 'provider_lz4'")
         self.check(f"{step}: a compression provider loads",
                    None if providers == "ACTIVE" else providers)
         crypto = self.sql("SELECT HEX(AES_ENCRYPT('a', 'key')), @@have_ssl")
@@ -142,13 +134,11 @@ class Bare(Outcome):
                 ("mariadb-dump", ("bin/mariadb-dump", "--databases", "t")),
                 ("mariadb-upgrade", ("bin/mariadb-upgrade", "--force")),
                 ("mariadb-backup", ("bin/mariadb-backup", "--backup",
-                                    "--target-dir=/srv/backup",
-                                    "--user=root"))):
+                                    "--target-dir=/srv/backup", "--user=root"))):
             answer = root.ask(f"{HOME}/{words[0]}", "--no-defaults",
                               "--socket=/srv/data/socket", *words[1:])
             self.check(f"{step}: {title}", None if re.search(
-                "Dump completed|completed OK|^OK$", answer, re.M)
-                       else answer[-500:])
+                "Dump completed|completed OK|^OK$", answer, re.M) else answer[-500:])
         answer = root.ask(f"{HOME}/bin/mariadb-backup", "--no-defaults",
                           "--prepare", "--target-dir=/srv/backup")
         self.check(f"{step}: mariadb-backup --prepare",
@@ -186,8 +176,7 @@ class Beside(deploy_test.Test):
         (root.path / HOME.lstrip("/")).symlink_to(unpacked.name)
         own = [f"{PLUGIN_DIRECTORY}/{name}.so" for name in package.PLUGINS]
         for name in own:
-            shutil.copyfile(unpacked / "lib/plugin" / pathlib.Path(name).name,
-                            root.path / name)
+            shutil.copyfile(unpacked / "lib/plugin" / pathlib.Path(name).name, root.path / name)
         root.write(DROP_IN, (EXAMPLES / "table-cache-tarball.conf").read_text())
         root.do("systemctl", "daemon-reload")
         root.service("restart")
@@ -206,8 +195,7 @@ class Beside(deploy_test.Test):
 
 def main():
     trees, cache, log, values = deploy_test.begin("Test the tarball")
-    path = package.make_tarball(trees / "patched" / "release", cache / "packages", "test",
-                                TOP)
+    path = package.make_tarball(trees / "patched" / "release", cache / "packages", "test", TOP)
     failures = 0
     for suite in RELEASES[RELEASES.index(values["SUITE"]):]:
         with BareRoot(cache, log, suite) as root:

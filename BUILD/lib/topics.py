@@ -84,11 +84,9 @@ class Topic:
         self.part = self.heads.get("Part")
         self.needs = self.heads.get("Needs", "").split()
         self.upstream = self.heads.get("Upstream")
-        self.first, self.until = (self.releases(head)
-                                  for head in ("From", "Until"))
+        self.first, self.until = (self.releases(head) for head in ("From", "Until"))
         if "Files:" not in lines:
-            raise Problem(f"BUILD/topics/{path.name}: has no paragraph "
-                          "'Files:'")
+            raise Problem(f"BUILD/topics/{path.name}: has no paragraph 'Files:'")
         at = lines.index("Files:")
         self.message = "\n".join(lines[:at]).strip()
         self.title = self.message.partition("\n")[0]
@@ -126,10 +124,8 @@ class Topic:
     def is_over(self, release):
         """Whether the topic has nothing to do in a release."""
         return bool(release) and (
-            any(releases.has(f"{series}<{point}", release)
-                for series, point in self.first)
-            or any(releases.has(f"{series}>={point}", release)
-                   for series, point in self.until))
+            any(releases.has(f"{series}<{point}", release) for series, point in self.first)
+            or any(releases.has(f"{series}>={point}", release) for series, point in self.until))
 
     def has(self, path):
         return any(each.match(path) for each in self.expressions)
@@ -193,8 +189,7 @@ def closure(topics, names):
         if topic.name in reasons:
             for need in topic.needs:
                 reasons.setdefault(need, topic.name)
-    return {topic.name: reasons[topic.name] for topic in topics
-            if topic.name in reasons}
+    return {topic.name: reasons[topic.name] for topic in topics if topic.name in reasons}
 
 
 def dependents(topics, names):
@@ -254,8 +249,7 @@ def known_name(option, name, known, numbered):
            else "there are " + ", ".join(dict.fromkeys(known))))
 
 
-def choose(topics, parts, asked_parts=(), asked_topics=(), without=(),
-           unfit=()):
+def choose(topics, parts, asked_parts=(), asked_topics=(), without=(), unfit=()):
     """(Selection, sentences): what some options take, and what they do not say
     themselves.  'without' names topics or parts; a name that is both is the
     part.  'unfit' names topics that do not apply to the source."""
@@ -273,8 +267,7 @@ def choose(topics, parts, asked_parts=(), asked_topics=(), without=(),
     lost = dependents(topics, {topic.name for topic in topics
                                if topic.part in without
                                or topic.name in without
-                               and topic.name not in parts
-                               or topic.name in unfit})
+                               and topic.name not in parts or topic.name in unfit})
     for name in asked_topics:
         if name in lost:
             raise Problem(f"--topic {name} cannot be taken, because it needs "
@@ -288,8 +281,7 @@ def choose(topics, parts, asked_parts=(), asked_topics=(), without=(),
         raise Problem("nothing is left of the patch set")
     label = ".".join(
         [part for part in parts if part in asked_parts]
-        + [f"topic-{topic.name}" for topic in topics
-           if topic.name in asked_topics]
+        + [f"topic-{topic.name}" for topic in topics if topic.name in asked_topics]
         + [f"without-{name}" for name in sorted(set(without))]
         + ["-".join(["unfit", *(f"{topic.number:02}" for topic in topics
                                 if topic.name in unfit)])] * bool(unfit))
@@ -322,12 +314,10 @@ def main():
     all_topics = read_topics(arguments.top)
     if arguments.names:
         known = [topic.name for topic in all_topics]
-        print(*(known_name("--topic", name, known, all_topics)
-                for name in arguments.topic))
+        print(*(known_name("--topic", name, known, all_topics) for name in arguments.topic))
         return
-    selection, sentences = choose(
-        all_topics, read_parts(arguments.top), arguments.part,
-        arguments.topic, arguments.without, arguments.unfit)
+    selection, sentences = choose(all_topics, read_parts(arguments.top), arguments.part,
+                                  arguments.topic, arguments.without, arguments.unfit)
     if not arguments.write:
         print(selection.label)
         return

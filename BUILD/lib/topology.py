@@ -97,8 +97,7 @@ class Node:
         self.expected = []              # patterns of errors that are in order
         self.use("stock")
         self.options = [
-            "--bind-address=127.0.0.1", f"--port={self.port}",
-            "--skip-name-resolve",
+            "--bind-address=127.0.0.1", f"--port={self.port}", "--skip-name-resolve",
             # Small caches: tables are evicted and opened all the time
             "--table-open-cache=40", "--table-definition-cache=400",
             "--innodb-log-file-size=32M",
@@ -150,19 +149,16 @@ class Node:
     def lives(self):
         """Raise an error if the server has ended."""
         if self.process.poll() is not None:
-            tail = (self.log.read_text(errors="replace")[-3000:]
-                    if self.log.exists() else "")
+            tail = self.log.read_text(errors="replace")[-3000:] if self.log.exists() else ""
             status, self.process = self.process.returncode, None
-            raise Problem(f"{self.name} ({self.variant}) ended with status "
-                          f"{status}:\n{tail}")
+            raise Problem(f"{self.name} ({self.variant}) ended with status {status}:\n{tail}")
 
     def sql(self, text):
         """Run statements by one client; return the rows as lists of str."""
         done = subprocess.run(
             [str(self.build / "client" / "mariadb"), "--no-defaults",
              f"--socket={self.socket}", "--batch", "--skip-column-names"],
-            input=text, text=True, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, check=False)
+            input=text, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
         if done.returncode:
             raise SqlError(f"{done.stderr.strip()}\nin: {text[:300]}")
         return [line.split("\t") for line in done.stdout.splitlines()]
@@ -202,11 +198,9 @@ class Node:
 
     def alarms(self):
         """The errors that the log reports."""
-        text = (self.log.read_text(errors="replace")
-                if self.log.exists() else "")
+        text = self.log.read_text(errors="replace") if self.log.exists() else ""
         return [match[0] for match in ALARM.finditer(text)
-                if not any(re.search(pattern, match[0])
-                           for pattern in self.expected)]
+                if not any(re.search(pattern, match[0]) for pattern in self.expected)]
 
 
 def sysbench(script, node, database, options):
@@ -219,8 +213,7 @@ def sysbench(script, node, database, options):
 class Load:
     """A sysbench that runs beside the test."""
 
-    def __init__(self, node, script, database, work, threads, seconds,
-                 ignore="", **options):
+    def __init__(self, node, script, database, work, threads, seconds, ignore="", **options):
         self.node = node
         self.title = f"{script.rsplit('/', 1)[-1]} on {node.name}"
         self.output = work / f"load-{node.name}-{database}.txt"
@@ -229,9 +222,8 @@ class Load:
             f"--mysql-ignore-errors={ignore or 'none'}",
             f"--threads={threads}", "--events=0", f"--time={seconds}", "run"]
         with open(self.output, "wb") as stream:
-            self.process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=stream,
-                stderr=subprocess.STDOUT, start_new_session=True)
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stream,
+                                            stderr=subprocess.STDOUT, start_new_session=True)
 
     def stop(self):
         if self.process.poll() is None:
@@ -249,14 +241,12 @@ class Load:
         text = self.output.read_text(errors="replace")
         if status:
             fatal = re.findall(r"(?m)^.*(?:FATAL|ALERT).*$", text)
-            return (f"{self.title} failed: "
-                    + "; ".join(fatal[:3] or [text[-300:]]))
+            return f"{self.title} failed: " + "; ".join(fatal[:3] or [text[-300:]])
         return None
 
     def count(self, label):
         """A number from sysbench's report."""
-        match = re.search(rf"{label}:\s+(\d+)",
-                          self.output.read_text(errors="replace"))
+        match = re.search(rf"{label}:\s+(\d+)", self.output.read_text(errors="replace"))
         return int(match[1]) if match else 0
 
 
@@ -283,8 +273,7 @@ class Statements(threading.Thread):
                 self.node.sql(self.make(number))
                 self.rounds += 1
             except SqlError as error:
-                if any(f"ERROR {code} " in str(error)
-                       for code in self.ignore):
+                if any(f"ERROR {code} " in str(error) for code in self.ignore):
                     continue
                 self.error = f"{self.title} on {self.node.name}: {error}"
                 return
@@ -373,8 +362,7 @@ class Topology(Outcome):
                         f"{str(first.get(table))[:200]}, {node.name} "
                         f"{str(content.get(table))[:200]}")
         self.check(f"{name}: {len(first)} tables equal on "
-                   + ", ".join(f"{node.name} ({node.variant})"
-                               for node in nodes),
+                   + ", ".join(f"{node.name} ({node.variant})" for node in nodes),
                    "; ".join(different[:5]))
 
 
@@ -382,8 +370,7 @@ def contents_of(node):
     """{table: (checksum, definition)} of all tables but the system's."""
     tables = node.sql(
         "SELECT CONCAT('`', table_schema, '`.`', table_name, '`'), table_type "
-        "FROM information_schema.tables "
-        f"WHERE table_schema NOT IN {SYSTEM_SCHEMAS} ORDER BY 1")
+        f"FROM information_schema.tables WHERE table_schema NOT IN {SYSTEM_SCHEMAS} ORDER BY 1")
     result = {}
     for table, kind in tables:
         definition = node.sql(f"SHOW CREATE TABLE {table}")[0][1]
@@ -414,8 +401,7 @@ def parse_arguments(description, *options):
 
     From here on, a signal that would terminate the test interrupts it, which
     stops the servers."""
-    parser = argparse.ArgumentParser(
-        description=f"{description} (called by BUILD/test).")
+    parser = argparse.ArgumentParser(description=f"{description} (called by BUILD/test).")
     parser.add_argument("--trees", required=True,
                         type=lambda name: pathlib.Path(name).resolve())
     for name, kind, default, meaning in options:

@@ -46,8 +46,7 @@ DATABASE_TABLES = 200
 OPEN_FILES = 20000
 OPEN_TABLES = 8000
 # To fill a server that is shut down cleanly afterwards
-UNSAFE = ("--debug-no-sync", "--skip-innodb-doublewrite",
-          "--innodb-flush-log-at-trx-commit=0")
+UNSAFE = ("--debug-no-sync", "--skip-innodb-doublewrite", "--innodb-flush-log-at-trx-commit=0")
 PROBES = {"MyISAM": "INSERT INTO probe.myisam VALUES (SYSDATE(6))",
           "InnoDB": "INSERT INTO probe.innodb VALUES (SYSDATE(6))",
           "CREATE": "CREATE OR REPLACE TABLE probe.made (i INT) ENGINE=MyISAM"}
@@ -55,8 +54,7 @@ PROBES = {"MyISAM": "INSERT INTO probe.myisam VALUES (SYSDATE(6))",
 
 def engine_of(number):
     """Of 20 tables 8 are MyISAM, 7 InnoDB and 5 Aria."""
-    return ("MyISAM", "InnoDB", "Aria")[(number % 20 >= 8)
-                                        + (number % 20 >= 15)]
+    return ("MyISAM", "InnoDB", "Aria")[(number % 20 >= 8) + (number % 20 >= 15)]
 
 
 def create(node, count):
@@ -69,11 +67,9 @@ def create(node, count):
         text.append(
             f"CREATE TABLE t{number} (id INT PRIMARY KEY AUTO_INCREMENT, "
             "name VARCHAR(60), body TEXT, changed DATETIME, KEY (name)) "
-            f"ENGINE={engine_of(number)};"
-            f"INSERT INTO t{number} (name, body, changed) VALUES "
+            f"ENGINE={engine_of(number)};INSERT INTO t{number} (name, body, changed) VALUES "
             + ",".join(f"('n{number}_{row}', REPEAT('{row}é', {number % 90}), "
-                       f"'2026-01-0{row} 01:02:03')" for row in (1, 2, 3))
-            + ";")
+                       f"'2026-01-0{row} 01:02:03')" for row in (1, 2, 3)) + ";")
     node.sql("\n".join(text))
 
 
@@ -136,8 +132,7 @@ class Probe(threading.Thread):
         self.client = subprocess.Popen(
             [str(node.build / "client" / "mariadb"), "--no-defaults",
              f"--socket={node.socket}", "--batch", "--unbuffered",
-             "--skip-column-names"], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, text=True)
+             "--skip-column-names"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def run(self):
         while not self.leave:
@@ -243,7 +238,7 @@ class Restore:
 
     def restored(self, variants, source):
         """Prepare a backup, copy it back, and start it with each variant."""
-        program = (self.main.build / "extra/mariabackup/mariadb-backup")
+        program = self.main.build / "extra/mariabackup/mariadb-backup"
         self.run_timed("mariadb-backup --prepare",
                        [program, "--no-defaults", "--prepare", f"--target-dir={source}",
                         f"--open-files-limit={OPEN_FILES}"])
@@ -254,8 +249,7 @@ class Restore:
         shutil.rmtree(source)
         for variant in variants:
             self.start(node, variant)
-            self.same(f"{self.main.variant}'s backup, started with {variant}",
-                      node)
+            self.same(f"{self.main.variant}'s backup, started with {variant}", node)
             node.stop()
         shutil.rmtree(node.datadir)
 
@@ -267,8 +261,7 @@ class Restore:
                                     ("stock", ("patched",))):
                 self.start(self.main, variant)
                 if turn == 1:
-                    self.same(f"data directory started with {variant}",
-                              self.main)
+                    self.same(f"data directory started with {variant}", self.main)
                 self.backup(target)
                 self.main.stop()
                 if turn == 2:
@@ -307,8 +300,7 @@ class Restore:
             self.start(self.main, variant)
             self.dump(self.main, files[variant])
             self.main.stop()
-        texts = [re.sub(r"(?m)^-- .*\n", "", path.read_text())
-                 for path in files.values()]
+        texts = [re.sub(r"(?m)^-- .*\n", "", path.read_text()) for path in files.values()]
         self.test.check("both servers' dumps are the same",
                         "" if texts[0] == texts[1] else "they differ")
         node = self.node("loaded")
@@ -332,8 +324,7 @@ class Restore:
         for turn in ("mariadb-upgrade", "mariadb-upgrade --force"):
             text = self.run_timed(turn, [*program, *turn.split()[1:]])
             bad = re.findall(r"(?mi)^.*\b(?:error|corrupt|failed)\b.*$", text)
-            self.test.check(f"{turn} of {before}'s data directory",
-                            "; ".join(bad[:5]))
+            self.test.check(f"{turn} of {before}'s data directory", "; ".join(bad[:5]))
             self.same(f"{before}'s data directory after {turn}", self.main)
         _, again = answer(program)
         self.test.check("a further mariadb-upgrade has nothing to do",
@@ -354,8 +345,7 @@ class Restore:
             self.backups()
             self.dumps()
         for node in self.test.nodes:
-            self.test.check(f"no error in the log of {node.name}",
-                            "; ".join(node.alarms()[:3]))
+            self.test.check(f"no error in the log of {node.name}", "; ".join(node.alarms()[:3]))
 
 
 def main():

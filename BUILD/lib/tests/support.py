@@ -23,8 +23,7 @@ def put(path, text=""):
 def git(directory, *words):
     """Run git there, as a user whose settings do not matter; return what it prints."""
     return subprocess.run(["git", "-c", "user.name=n", "-c", "user.email=e", *words],
-                          cwd=directory, check=True, text=True,
-                          stdout=subprocess.PIPE).stdout
+                          cwd=directory, check=True, text=True, stdout=subprocess.PIPE).stdout
 
 
 def quiet():

@@ -58,10 +58,9 @@ class BaseTest(WorkTest):
         script = 'echo "$arch $trees $whole_trees"; printf "<%s>" "$@"'
         for here, arch, trees in (("amd64", "arm64", f"{TOP}/out/arm64/11.8"),
                                   ("arm64", "", f"{TOP}/out/11.8")):
-            self.assertEqual(
-                shell(script, "--arch", "arm64", "--base", "11.8", "a",
-                      before=f"dpkg() {{ echo {here}; }}; takes_arch=yes;"),
-                (0, f"{arch} {trees} {trees}\n<a>"))
+            self.assertEqual(shell(script, "--arch", "arm64", "--base", "11.8", "a",
+                                   before=f"dpkg() {{ echo {here}; }}; takes_arch=yes;"),
+                             (0, f"{arch} {trees} {trees}\n<a>"))
 
     @unittest.skipIf(platform.machine() == "aarch64", "arm64 is not foreign here")
     def test_architecture_that_does_not_go_is_wrong_usage(self):
@@ -125,8 +124,7 @@ class BaseTest(WorkTest):
                     self.assertTrue(any(fnmatch.fnmatchcase(name, pattern)
                                         for pattern in names), name)
             for name in names:
-                self.assertTrue(name.endswith("/*") or name in
-                                overlay.sources(TOP, base), name)
+                self.assertTrue(name.endswith("/*") or name in overlay.sources(TOP, base), name)
 
 
 if __name__ == "__main__":

@@ -71,8 +71,7 @@ class CheckTest(WorkTest):
         self.addCleanup(server.kill)
         (self.data / "pid").write_text(f"{server.pid}\n")
         # The name of a process is the old one until exec()
-        while pathlib.Path(f"/proc/{server.pid}/comm").read_text(
-                ) != "mariadbd\n":
+        while pathlib.Path(f"/proc/{server.pid}/comm").read_text() != "mariadbd\n":
             pass
 
     def program(self, name, text):
@@ -93,8 +92,7 @@ class CheckTest(WorkTest):
                                "pid_file": str(self.data / "pid"),
                                **dict(variables)}),
                 ("status1", {**STATUS, **{name: value for name, value
-                                          in after.items()
-                                          if name not in STATUS}}),
+                                          in after.items() if name not in STATUS}}),
                 ("status2", {**STATUS, **after})):
             (self.programs / name).write_text("".join(
                 f"{key}\t{value}\n" for key, value in found.items()))
@@ -147,8 +145,7 @@ class VerdictTest(CheckTest):
             variables={"innodb_open_files": "500"}, Innodb_pages_read="100000")
         self.says(                      # that fit
             ["InnoDB: no gain now. After a restart, the first uses of all 600 tables "
-             "take about 1 s of CPU time less"],
-            variables={"table_definition_cache": "3000"})
+             "take about 1 s of CPU time less"], variables={"table_definition_cache": "3000"})
 
     def test_few_tables(self):
         self.tables(".frm", ".MYI", count=40)
@@ -182,8 +179,7 @@ class VerdictTest(CheckTest):
                 ("10.11.9-5-MariaDB-enterprise", ["MariaDB Enterprise"], []),
                 ("8.0.36-0ubuntu0", ["No. The patch set is for MariaDB"], [])):
             with self.subTest(version):
-                self.says(has, has_not, variables={"version": version},
-                          Opened_tables="900000")
+                self.says(has, has_not, variables={"version": version}, Opened_tables="900000")
 
     def test_releases_are_those_of_the_build(self):
         text = (self.work / "check").read_text()
@@ -218,8 +214,7 @@ class OriginTest(CheckTest):
                 ("11.8.6-MariaDB-ubu2404", "", "", "MariaDB.org's .deb package"),
                 ("10.11.15-MariaDB-1:10.11.15+maria~deb11", "", "",
                  "MariaDB.org's .deb package"),
-                ("10.11.14-MariaDB", rpm, "MariaDB-server 10.11.14-1.el9",
-                 "MariaDB.org's RPM"),
+                ("10.11.14-MariaDB", rpm, "MariaDB-server 10.11.14-1.el9", "MariaDB.org's RPM"),
                 ("10.11.14-MariaDB", rpm, "mariadb-server 10.11.10-1.el9_5",
                  "the distribution's RPM"),
                 ("10.11.14-MariaDB", rpm, "", "MariaDB.org's RPM, by its paths"),
@@ -261,8 +256,7 @@ class UseTest(CheckTest):
         self.tables(".frm", ".ibd")
         before = sorted(self.data.rglob("*"))
         self.verdict()
-        for statement in (self.programs / "statements"
-                          ).read_text().splitlines():
+        for statement in (self.programs / "statements").read_text().splitlines():
             self.assertRegex(statement, r"^(SHOW GLOBAL (VARIABLES|STATUS)|"
                              r'SELECT (SLEEP\(60\)|"end of answer"));$')
         self.assertEqual(sorted(self.data.rglob("*")), before)
@@ -314,8 +308,7 @@ class FigureTest(unittest.TestCase):
         self.text = (TOP / "BUILD/check").read_text()
 
     def figure(self, name):
-        return re.search(rf"\b{name}='?([^'\s]+(?: to [^'\s]+)?)",
-                         self.text)[1]
+        return re.search(rf"\b{name}='?([^'\s]+(?: to [^'\s]+)?)", self.text)[1]
 
     def cells(self, name):
         found = json.loads((RESULTS / f"{name}.json").read_text())["cells"]
@@ -325,37 +318,31 @@ class FigureTest(unittest.TestCase):
         cells = self.cells("open-tables")
 
         def saved(engine, cache):
-            details = cells[f"{engine}, 16 threads, table_open_cache={cache}"
-                            ]["details"]
-            cost = {name: statistics.median(each["cpu_us"]
-                                            for each in details[name])
+            details = cells[f"{engine}, 16 threads, table_open_cache={cache}"]["details"]
+            cost = {name: statistics.median(each["cpu_us"] for each in details[name])
                     for name in ("stock", "patched")}
-            opens = statistics.median(each["opens"]
-                                      for each in details["stock"])
+            opens = statistics.median(each["opens"] for each in details["stock"])
             return (cost["stock"] - cost["patched"]) / opens
 
         for engine in ("myisam", "aria"):
             base = int(self.figure(f"SAVED_{engine.upper()}"))
             each = int(self.figure(f"SAVED_{engine.upper()}_1000"))
             self.assertAlmostEqual(base / saved(engine, 64), 1, delta=0.1)
-            self.assertAlmostEqual((base + 8.192 * each) / saved(engine, 8192),
-                                   1, delta=0.1)
+            self.assertAlmostEqual((base + 8.192 * each) / saved(engine, 8192), 1, delta=0.1)
 
     def test_cost_of_a_first_use(self):
         values = self.cells("cold-open")[
             "16 connections: us of the server's CPU time a table"]["values"]
         self.assertAlmostEqual(
             int(self.figure("SAVED_FIRST_USE")),
-            statistics.median(values["stock"]) - statistics.median(values["patched"]),
-            delta=1)
+            statistics.median(values["stock"]) - statistics.median(values["patched"]), delta=1)
 
     def test_pages_of_the_farm(self):
         cells = self.cells("farm")
         for engine in ("myisam", "aria"):
             name = f"FARM_{engine.upper()}"
             found = [statistics.median(
-                patched / stock for stock, patched in zip(values["stock"],
-                                                          values["patched"]))
+                patched / stock for stock, patched in zip(values["stock"], values["patched"]))
                      for values in (cells[
                          f"{engine}, table_open_cache={cache}: pages/s"]["values"]
                          for cache in (2000, 8000)

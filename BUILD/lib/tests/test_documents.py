@@ -18,8 +18,7 @@ ELSEWHERE = {
 
 
 TEXTS = {str(path.relative_to(TOP)): path.read_text()
-         for pattern in ("*.md", "docs/*.md", "docs/parts/*.md")
-         for path in TOP.glob(pattern)}
+         for pattern in ("*.md", "docs/*.md", "docs/parts/*.md") for path in TOP.glob(pattern)}
 
 
 class DocumentsTest(unittest.TestCase):
@@ -28,8 +27,7 @@ class DocumentsTest(unittest.TestCase):
     def test_each_number_is_one_of_the_results(self):
         self.assertEqual(list(documents.unmeasured(
             {name: text for name, text in TEXTS.items()
-             if name.startswith(("README", "docs/parts/"))},
-            TEXTS["docs/PERFORMANCE.md"])), [])
+             if name.startswith(("README", "docs/parts/"))}, TEXTS["docs/PERFORMANCE.md"])), [])
 
     def test_no_document_is_too_large(self):
         self.assertEqual(list(documents.too_large(TEXTS)), [])

@@ -17,8 +17,7 @@ class SuitesTest(WorkTest):
         (self.source / "mysql-test/suite/archive/t").mkdir(parents=True)
         for path, is_default in (
                 ("plugin/disks/mysql-test/disks", "sub is_default { 1 }"),
-                ("plugin/table_cache_dump/mysql-test/table_cache_dump",
-                 "sub is_default { 1 }"),
+                ("plugin/table_cache_dump/mysql-test/table_cache_dump", "sub is_default { 1 }"),
                 ("storage/x/mysql-test/archive", "sub is_default { 1 }"),
                 ("storage/x/mysql-test/x/more",
                  "  sub is_default { not $::opt_embedded_server }"),
@@ -186,7 +185,6 @@ class RunsTest(WorkTest):
         before = {"a": (10, 0, 1), "b": (10, 0, 1), "c": (10, 1, 1),
                   "d": (1, 0, 0)}
         now = {"a": (9, 0, 2), "b": (10, 1, 0), "c": (11, 0, 1)}
-        self.assertEqual([line.split(":")[1].strip()
-                          for line in everything.worse(before, now)],
+        self.assertEqual([line.split(":")[1].strip() for line in everything.worse(before, now)],
                          ["a", "b", "d"])
         self.assertRegex(everything.worse(before, before)[0], "^no run got worse")

@@ -51,8 +51,7 @@ class AptTest(WorkTest):
         put(self.work / "sources.list.d/d.sources",
             "Types: deb\nURIs: http://b.invalid/d http://a.invalid/d\nSuites: y\n"
             "Components: main\n")
-        put(self.work / "sources.list.d/off.list.disabled",
-            "deb http://off.invalid/d x main\n")
+        put(self.work / "sources.list.d/off.list.disabled", "deb http://off.invalid/d x main\n")
         entries = fetch_source.source_entries(self.work)
         self.assertEqual(entries, {
             "sources.list": "deb-src [arch=amd64] http://a.invalid/d/ x main\n"
@@ -69,10 +68,9 @@ class AptTest(WorkTest):
             {"http://a.invalid/d", "http://b.invalid/d"})
 
     def test_versions_are_tried_from_the_newest(self):
-        self.assertEqual(
-            fetch_source.newer_first(["1:10.11.9-0", "1:10.11.18-0",
-                                      "1:10.11.18-0+deb12u1"]),
-            ["1:10.11.18-0+deb12u1", "1:10.11.18-0", "1:10.11.9-0"])
+        self.assertEqual(fetch_source.newer_first(["1:10.11.9-0", "1:10.11.18-0",
+                                                   "1:10.11.18-0+deb12u1"]),
+                         ["1:10.11.18-0+deb12u1", "1:10.11.18-0", "1:10.11.9-0"])
 
 
 class PinnedTest(WorkTest):
@@ -84,8 +82,7 @@ class PinnedTest(WorkTest):
                  "mariadb_1.0-1+deb1.debian.tar.xz": b"debian"}
         description = ("Format: 3.0 (quilt)\nChecksums-Sha256:\n"
                        + "".join(f" {hashlib.sha256(text).hexdigest()} {len(text)} {name}\n"
-                                 for name, text in files.items())
-                       + "Files:\n").encode()
+                                 for name, text in files.items()) + "Files:\n").encode()
         files["mariadb_1.0-1+deb1.dsc"] = description
         mirror, self.got = self.work / name, self.work / f"{name}-got"
         folder = mirror / "pool/main/m/mariadb"

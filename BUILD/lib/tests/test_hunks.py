@@ -50,15 +50,13 @@ class HunksTest(WorkTest):
     def test_context_grows_until_the_place_is_unambiguous(self):
         lines = ["{\n", "  a;\n", "}\n"] * 2 + ["end\n"]
         difference = text([Edit(5, 5, ["  b;\n"], "a")], lines)
-        self.assertEqual(applied(difference, None, lines),
-                         lines[:5] + ["  b;\n"] + lines[5:])
+        self.assertEqual(applied(difference, None, lines), lines[:5] + ["  b;\n"] + lines[5:])
         self.assertEqual(applied(difference, None, lines),
                          self.with_patch(difference, lines))
 
     def test_context_on_one_side_is_better_than_very_much(self):
         block = [f"{number};\n" for number in range(6)]
-        lines = ["{\n", *block, "a;\n", *block, "1st\n",
-                 "{\n", *block, "a;\n", *block, "2nd\n"]
+        lines = ["{\n", *block, "a;\n", *block, "1st\n", "{\n", *block, "a;\n", *block, "2nd\n"]
         difference = text([Edit(7, 8, ["b;\n"], "a")], lines)
         self.assertEqual(sum(line[0] == " " for line
                              in hunks.read_hunks(difference)[0].lines), 8)
@@ -102,8 +100,7 @@ class HunksTest(WorkTest):
     def test_place_that_is_not_there_is_an_error(self):
         difference = text([Edit(19, 20, ["new\n"], "a")])
         for lines in (STOCK[:19], STOCK * 2):
-            with self.assertRaisesRegex(Problem,
-                                        r"hunk 1 \(a\) is found [02] times"):
+            with self.assertRaisesRegex(Problem, r"hunk 1 \(a\) is found [02] times"):
                 applied(difference, None, lines)
 
     def test_header_must_count_right(self):
@@ -137,8 +134,7 @@ class HunksTest(WorkTest):
             wanted = hunks.apply_edits(edits, lines)
             self.assertEqual(applied(difference, None, lines), wanted)
             spans = [(int(head[1]), int(head[1]) + int(head[2]))
-                     for line in difference.splitlines()
-                     if (head := hunks.HEAD.match(line))]
+                     for line in difference.splitlines() if (head := hunks.HEAD.match(line))]
             if symmetric(difference) and all(
                     one[1] <= other[0] for one, other in zip(spans, spans[1:])):
                 with_gnu_patch += 1
@@ -156,8 +152,7 @@ class RebaseTest(unittest.TestCase):
         for old, new in replacements:
             self.assertIn(old, content)
             content = content.replace(old, new)
-        edits, _ = hunks.rebase(self.EDITS, STOCK, hunks.lines_of(content),
-                                asked)
+        edits, _ = hunks.rebase(self.EDITS, STOCK, hunks.lines_of(content), asked)
         self.assertEqual("".join(hunks.apply_edits(edits, STOCK)), content)
         return edits
 
@@ -177,8 +172,7 @@ class RebaseTest(unittest.TestCase):
         edit = ("line 30\n", "line thirty\n")
         with self.assertRaisesRegex(Problem, "line 34"):
             self.rebase(edit)
-        self.assertEqual(self.rebase(edit, asked="c")[3],
-                         Edit(29, 30, ["line thirty\n"], "c"))
+        self.assertEqual(self.rebase(edit, asked="c")[3], Edit(29, 30, ["line thirty\n"], "c"))
 
     def test_edit_between_two_topics_or_across_them_needs_one(self):
         between = ("and a half\n", "and a half\nbetween\n")
@@ -194,8 +188,7 @@ class RebaseTest(unittest.TestCase):
 
     def test_what_is_undone_is_no_edit(self):
         self.assertEqual(self.rebase(), self.EDITS)
-        self.assertEqual(
-            self.rebase(("five\nand a half\n", "line 5\n")), self.EDITS[1:])
+        self.assertEqual(self.rebase(("five\nand a half\n", "line 5\n")), self.EDITS[1:])
         self.assertEqual(self.rebase(("inserted\n", "")),
                          [self.EDITS[0], self.EDITS[2]])
 
@@ -206,8 +199,7 @@ class RebaseTest(unittest.TestCase):
             for _ in range(generator.randrange(1, 6)):
                 at = generator.randrange(len(content))
                 content[at:at + generator.randrange(3)] = [
-                    f"new {generator.random()}\n"
-                    for _ in range(generator.randrange(3))]
+                    f"new {generator.random()}\n" for _ in range(generator.randrange(3))]
             edits, _ = hunks.rebase(self.EDITS, STOCK, content, "c")
             self.assertEqual(hunks.apply_edits(edits, STOCK), content)
             self.assertEqual(hunks.locate(hunks.read_hunks(text(edits)),
@@ -224,8 +216,7 @@ class ReplacedTest(unittest.TestCase):
                          ["a\n", "\n", "b\n", "#ifdef Y\n", "c\n", "#endif\n"])
 
     def test_conditional_must_end(self):
-        for code in (self.CODE[:8], ["#ifdef REPLACED_CODE\n", "#else\n",
-                                     "#endif\n"]):
+        for code in (self.CODE[:8], ["#ifdef REPLACED_CODE\n", "#else\n", "#endif\n"]):
             with self.assertRaises(Problem):
                 hunks.without_replaced(code)
 

@@ -226,15 +226,13 @@ class CheckTest(TreesTest):
         text = difference("sql/a.cc", STOCK, STOCK + "more\n")
         self.assertEqual(self.problems(), "")
         for path, content, problem in (
-                ("sql/copy/other.cc", "int other;\n",
-                 "is a copy of a file of MariaDB's"),
+                ("sql/copy/other.cc", "int other;\n", "is a copy of a file of MariaDB's"),
                 ("sql/a.cc", NEW, "MariaDB has a file of that name"),
                 ("sql/other.cc.patch", HEADER + text, "sql/other.cc.patch: touches"),
                 ("sql/a.cc.patch", HEADER + text.replace(" first\n", "\n"),
                  "sql/a.cc.patch: hunk 1 names no topic"),
                 ("sql/a.cc.patch", overlay.LICENSE + "\n" + text, "no 'Description:'"),
-                ("sql/other_new.cc", NEW,
-                 "sql/other_new.cc: no file in BUILD/topics"),
+                ("sql/other_new.cc", NEW, "sql/other_new.cc: no file in BUILD/topics"),
                 ("sql/new_one.cc", "int a;\n", "sql/new_one.cc: no line 'SPDX"),
                 ("mysql-test/suite/s/t/x.test", "# " + overlay.LICENSE, "x.test: has no")):
             with self.subTest(problem):
@@ -422,8 +420,7 @@ class SurveyTest(TreesTest):
         """The sentence about what does not apply; nothing is patched then."""
         (_, state, sentence), = self.survey(source, name)
         self.assertEqual(state, overlay.DOES_NOT_APPLY)
-        with (contextlib.redirect_stdout(io.StringIO()) as said,
-              self.assertRaises(Problem)):
+        with (contextlib.redirect_stdout(io.StringIO()) as said, self.assertRaises(Problem)):
             overlay.print_survey(self.target())
         self.assertIn("0 apply unchanged, 0 moved, 1 not at all", said.getvalue())
         return sentence
@@ -432,8 +429,7 @@ class SurveyTest(TreesTest):
         without = changed(("line 20", "-")).replace("-\n", "")
         for source, state, sentence in (
                 (None, overlay.UNCHANGED, ""),
-                ("new\nnew\n" + without, overlay.MOVED,
-                 "2 of 2 hunks, by +1 to +2 lines"),
+                ("new\nnew\n" + without, overlay.MOVED, "2 of 2 hunks, by +1 to +2 lines"),
                 (without, overlay.MOVED, "1 of 2 hunks, by -1 lines")):
             self.assertEqual(self.survey(source), [("sql/a.cc.patch", state, sentence)])
 
@@ -467,8 +463,7 @@ class SurveyTest(TreesTest):
         put(self.top / overlay.REPLACED_SUMS,
             f"# a comment\n{overlay.digest(text.encode())}  {name}\n")
         self.assertEqual(self.survey(text, name), [])
-        self.assertIn("MariaDB has changed this file",
-                      self.fails("int correction;\n", name))
+        self.assertIn("MariaDB has changed this file", self.fails("int correction;\n", name))
 
     def test_new_file_that_mariadb_has_now(self):
         self.patch_file.unlink()

@@ -27,27 +27,23 @@ class DocumentsTest(unittest.TestCase):
     def test_architecture_has_each_file_of_the_server(self):
         text = (TOP / "docs/ARCHITECTURE.md").read_text()
         found = [name.removesuffix(".patch") for base in ("10.11", "11.8")
-                 for name in overlay.sources(TOP, base)
-                 if not pages.OF_TESTS.search(name)]
+                 for name in overlay.sources(TOP, base) if not pages.OF_TESTS.search(name)]
         self.assertGreater(len(found), 150)
         self.assertEqual(
             [name for name in found if not name.endswith("CMakeLists.txt")
              # Corrections of Debian's patches of 11.8
              and not (TOP / "only-11.8" / f"{name}.patch").exists()
-             and f"`{name}`" not in text
-             and f"`{name.rpartition('/')[2]}`" not in text], [])
+             and f"`{name}`" not in text and f"`{name.rpartition('/')[2]}`" not in text], [])
 
 
     def test_the_embedded_library_has_each_new_file_of_the_server(self):
         new = {name for base in ("10.11", "11.8")
-               for name in overlay.sources(TOP, base)
-               if re.fullmatch(r"sql/[\w-]+\.cc?", name)}
+               for name in overlay.sources(TOP, base) if re.fullmatch(r"sql/[\w-]+\.cc?", name)}
         self.assertIn("sql/table_cache.cc", new)
         added = "".join(
             line for line in (TOP / "libmysqld/CMakeLists.txt.patch"
                               ).read_text().splitlines(True) if line[0] == "+")
-        self.assertEqual(
-            new - set(re.findall(r"\.\./(sql/[\w-]+\.cc?)", added)), set())
+        self.assertEqual(new - set(re.findall(r"\.\./(sql/[\w-]+\.cc?)", added)), set())
 
 
 class PagesTest(WorkTest):
@@ -93,8 +89,7 @@ class PagesTest(WorkTest):
         self.assertIn("\n- two: MDEV-1.\n<!-- end -->\nBye\n", text)
         self.assertIn("- `sql/one.cc`, `one.h`: It counts.\n", text)
         self.assertIn("- Edited: `sql` `old.cc`.\n", text)
-        self.assertIn("| [small](docs/parts/small.md) | it is small | 100 + 200 |",
-                      readme)
+        self.assertIn("| [small](docs/parts/small.md) | it is small | 100 + 200 |", readme)
 
 
 if __name__ == "__main__":

@@ -20,8 +20,7 @@ from common import Problem, answer
 # Directories of the sources that are there, of each series
 TREES = [TOP / "out" / path.stem[len("base-"):]
          for path in sorted(TOP.glob("cmake/base-*.cmake"))
-         if (TOP / "out" / path.stem[len("base-"):]
-             / "stock/version").exists()]
+         if (TOP / "out" / path.stem[len("base-"):] / "stock/version").exists()]
 
 
 class ChoiceTest(WorkTest):
@@ -63,8 +62,7 @@ class ChoiceTest(WorkTest):
     def test_what_cannot_be_chosen_is_named(self):
         for words, text in ((([], ["four"], ["one"]),
                              "four cannot be taken, because it needs three"),
-                            ((["none"],), "there is no none; there are low, "
-                             "high, other"),
+                            ((["none"],), "there is no none; there are low, high, other"),
                             (([], ["low"]), "no low; there are one, two"),
                             (([], [], ["x"]), "there is no x"),
                             ((["low"], [], ["low"]), "nothing is left")):
@@ -109,8 +107,7 @@ class PatchSetTest(unittest.TestCase):
                  for part in topics.read_parts(TOP)]
         asked += [{topic.name} for topic in self.topics]
         asked += [{topic.name for topic in self.topics}]
-        return sorted({tuple(topics.closure(self.topics, names))
-                       for names in asked}, key=len)
+        return sorted({tuple(topics.closure(self.topics, names)) for names in asked}, key=len)
 
     def test_patches_of_each_choice_apply_with_each_tool(self):
         for trees in TREES:
@@ -196,10 +193,8 @@ class CheckoutTest(WorkTest):
     def test_branch_has_the_chosen_topics_only(self):
         put(self.work / "trees/10.11/selection", "two\ntwo\n")
         self.assertIn("branch mine in", self.run_series("--branch=mine")[1])
-        self.assertEqual(git(self.server, "show", "mine:sql/a.cc"),
-                         "first\nsecond\nthird\n2\n")
-        self.assertEqual(git(self.server, "log", "--format=%s", "mine"),
-                         "Subject two\nall\n")
+        self.assertEqual(git(self.server, "show", "mine:sql/a.cc"), "first\nsecond\nthird\n2\n")
+        self.assertEqual(git(self.server, "log", "--format=%s", "mine"), "Subject two\nall\n")
 
     def test_another_release_is_refused(self):
         put(self.server / "sql/a.cc", "first\nsecond\nfourth\n")

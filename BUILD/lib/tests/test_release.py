@@ -38,8 +38,7 @@ class ReleaseTest(WorkTest):
 
     def test_each_version_is_newer_than_the_one_before(self):
         found = ["324"]                 # as packages were numbered before
-        for named in ("2026.11", "2026.11.1", "2026.12", "2027.01",
-                      "2027.01.9", "2027.01.10"):
+        for named in ("2026.11", "2026.11.1", "2026.12", "2027.01", "2027.01.9", "2027.01.10"):
             self.name(named)
             for tagged in (False, True):
                 if tagged:
@@ -51,8 +50,7 @@ class ReleaseTest(WorkTest):
         self.assertEqual(found[:7], ["324", "2026.11~1", "2026.11~10", "2026.11",
                                      "2026.11+1", "2026.11+10", "2026.11.1~21"])
         for one, next_one in zip(found, found[1:]):
-            older, newer = (f"1:10.11.18-0+deb12u1+tc{version}"
-                            for version in (one, next_one))
+            older, newer = (f"1:10.11.18-0+deb12u1+tc{version}" for version in (one, next_one))
             self.assertFalse(subprocess.run(
                 ["dpkg", "--compare-versions", older, "lt", newer],
                 check=False).returncode, f"{older} < {newer}")

@@ -107,8 +107,7 @@ class VariantsTest(TreesTest):
     def make_variant(self):
         with quiet():
             self.old_target().make_exceptions("10.11<16")
-        self.edit_and_refresh("source/10.11", "line 20", "line twenty",
-                              "first only 10.11<16")
+        self.edit_and_refresh("source/10.11", "line 20", "line twenty", "first only 10.11<16")
 
     def test_check_covers_releases_with_variants(self):
         self.assertEqual(
@@ -127,8 +126,7 @@ class VariantsTest(TreesTest):
         self.assertEqual(self.heads(), ["first except 10.11<16", "first",
                                         "first only 10.11<16"])
         # The others keep even their line numbers
-        self.assertIn(general[general.index("@@ -29,3 +29,3 @@"):],
-                      self.patch_file.read_text())
+        self.assertIn(general[general.index("@@ -29,3 +29,3 @@"):], self.patch_file.read_text())
         self.assertEqual(self.wanted(self.target()), self.ours())
         self.assertEqual(self.wanted(self.old_target()), self.ours(self.old))
 
@@ -181,8 +179,7 @@ class VariantsTest(TreesTest):
 
     def test_files_of_a_part_of_a_series(self):
         name = "sql/new.cc"
-        for folder in ("only-10.11", "only-10.11-before-16",
-                       "only-10.11-from-12-before-14"):
+        for folder in ("only-10.11", "only-10.11-before-16", "only-10.11-from-12-before-14"):
             put(self.top / folder / name, f"{NEW}// {folder}\n")
         for release, folder in (("10.11.18", "only-10.11"), ("10.11", "only-10.11"),
                                 ("10.11.14", "only-10.11-before-16"),

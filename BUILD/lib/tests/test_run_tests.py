@@ -108,8 +108,7 @@ class TestsOfTopicTest(WorkTest):
             "unittest/mysys/open_index-t.c", "sql/table_cache.cc"))
         self.assertEqual(mtr, {"table_cache.tc_ddl", "main.status",
                                "sys_vars.host_cache_size_auto",
-                               "table_cache_info.counts",
-                               "table_cache_dump.suite"})
+                               "table_cache_info.counts", "table_cache_dump.suite"})
         self.assertEqual(unit, {"innodb_latch", "open_index"})
 
     def runner(self, *chosen):
@@ -122,8 +121,7 @@ class TestsOfTopicTest(WorkTest):
         names = {topic.name: topic for topic in topics.read_topics(TOP)}
         paths = set(self.runner().paths_of(names["query-cache"]))
         self.assertLess({"sql/query_cache_evict.cc", "sql/sql_cache.cc",
-                         "mysql-test/suite/table_cache/t/qc_correctness.test"},
-                        paths)
+                         "mysql-test/suite/table_cache/t/qc_correctness.test"}, paths)
         self.assertNotIn("sql/query_cache_memory.h", paths)
         self.assertNotIn("sql/sql_show.cc", paths)
 
@@ -137,8 +135,7 @@ class TestsOfTopicTest(WorkTest):
         self.assertEqual(results.outcome, {"table_cache": "passed",
                                            "query_cache_memory": "passed"})
         self.assertEqual(ran, [])
-        self.assertEqual(results.title,
-                         "table-cache-core query-cache-memory (debug)")
+        self.assertEqual(results.title, "table-cache-core query-cache-memory (debug)")
 
     def test_a_part_runs_its_tests_in_trees_of_its_own(self):
         runner = self.runner()
@@ -182,11 +179,9 @@ class StreamTest(unittest.TestCase):
                   "def each_line(line):\n"
                   "    if line == 'ready\\n':\n"
                   "        os.kill(os.getpid(), signal.SIGTERM)\n"
-                  "run_tests.stream([sys.executable, '-c', sys.argv[1]], '/',"
-                  " each_line)\n")
+                  "run_tests.stream([sys.executable, '-c', sys.argv[1]], '/', each_line)\n")
         done = subprocess.run([sys.executable, "-c", parent, child], text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              check=False)
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
         self.assertIn("cleaned up", done.stdout)
         self.assertIn("KeyboardInterrupt", done.stderr)
 

@@ -37,19 +37,16 @@ class TopicsOfPatchSetTest(unittest.TestCase):
         if not name.endswith(".patch"):
             return {topics.owner(self.topics, name).name}
         return {hunks.name_of(hunk.topic) for path in self.files[name]
-                for hunk in hunks.read_hunks(overlay.split_patch(
-                    path.read_text("latin-1"))[1])}
+                for hunk in hunks.read_hunks(overlay.split_patch(path.read_text("latin-1"))[1])}
 
     def test_each_topic_changes_something(self):
         used = set().union(*map(self.owners, self.files))
         self.assertEqual(used, {topic.name for topic in self.topics})
 
     def test_each_topic_is_in_a_part(self):
-        self.assertEqual({topic.part for topic in self.topics},
-                         set(topics.read_parts(TOP)))
+        self.assertEqual({topic.part for topic in self.topics}, set(topics.read_parts(TOP)))
         for topic in self.topics:
-            self.assertEqual(topic.number < topics.ALONE,
-                             topic.part == "fixes", topic.name)
+            self.assertEqual(topic.number < topics.ALONE, topic.part == "fixes", topic.name)
             if topic.part == "fixes":
                 self.assertEqual(topic.needs, [], topic.name)
 
@@ -81,8 +78,7 @@ class TopicsTest(WorkTest):
         self.topic("20-second", "  sql/deep/*\n")
 
     def topic(self, name, files, message="What changes\n\nWhy.\n", heads=""):
-        put(self.top / "BUILD/topics" / name,
-            f"{LICENSE}\n{heads}\n{message}\nFiles:\n{files}")
+        put(self.top / "BUILD/topics" / name, f"{LICENSE}\n{heads}\n{message}\nFiles:\n{files}")
 
     def problems(self, *paths):
         return "\n".join(topics.problems(topics.read_topics(self.top), paths))
@@ -197,8 +193,7 @@ class SeriesTest(WorkTest):
         put(self.trees / "stock/source/sql/c.cc", "".join(self.STOCK))
         put(self.top / "sql/c.cc.patch",
                  f"{LICENSE}\nDescription: x\n\n" + hunks.write_hunks(
-                     "sql/c.cc", [hunks.Edit(4, 5, ["new\n"], "two only 11.8")],
-                     self.STOCK))
+                     "sql/c.cc", [hunks.Edit(4, 5, ["new\n"], "two only 11.8")], self.STOCK))
         self.assertEqual(len(self.make()), 3)
         self.assertNotIn("c.cc", "".join(self.make()))
 
@@ -208,8 +203,7 @@ class SeriesTest(WorkTest):
     def test_error_of_mariadb_must_apply_alone(self):
         """The patch of the second topic has a line of the first's."""
         self.make()
-        (self.top / "BUILD/topics/31-two").rename(
-            self.top / "BUILD/topics/20-two")
+        (self.top / "BUILD/topics/31-two").rename(self.top / "BUILD/topics/20-two")
         with self.assertRaisesRegex(Problem, "apply --check"):
             self.make()
 
@@ -242,8 +236,7 @@ class AloneTest(unittest.TestCase):
         names = {topic.name: topic for topic in topics.read_topics(TOP)
                  if topic.number < topics.ALONE}
         shown = {name for name, topic in names.items()
-                 if any(re.search(r"/[rt]/|-t\.cc?$", pattern)
-                        for pattern in topic.patterns)}
+                 if any(re.search(r"/[rt]/|-t\.cc?$", pattern) for pattern in topic.patterns)}
         named = set(alone_test.PROGRAMS) | set(alone_test.UNTESTED)
         self.assertEqual(set(names) - shown - named, set())
         self.assertEqual(named - set(names), set())
@@ -254,8 +247,7 @@ class AloneTest(unittest.TestCase):
 
     def test_a_test_has_to_fail_without_the_patch_only(self):
         self.assertIsNone(alone_test.verdict("Assertion failed", "passed"))
-        self.assertEqual(alone_test.verdict("passed", "passed"),
-                         "passed without the patch")
+        self.assertEqual(alone_test.verdict("passed", "passed"), "passed without the patch")
         self.assertEqual(alone_test.verdict("does not build", "passed"),
                          "does not build without the patch")
         self.assertEqual(alone_test.verdict("x", "y"), "with the patch: y")
@@ -278,8 +270,7 @@ class AloneTest(unittest.TestCase):
             "mariadbd: a.cc:3: f(): Assertion `x == 1'  failed.\n"
             "[ERROR] mysqld got signal 6 ;\n"), "Assertion `x == 1' failed")
         self.assertEqual(alone_test.reason_in(
-            "--- r/a.result\n+++ r/a.reject\n@@ -1 +1 @@\n a\n-1\n+2\n"),
-            "-1 +2")
+            "--- r/a.result\n+++ r/a.reject\n@@ -1 +1 @@\n a\n-1\n+2\n"), "-1 +2")
         self.assertEqual(alone_test.reason_in(""), "failed")
 
 

@@ -14,8 +14,7 @@ class RootTest(WorkTest):
     def test_it_has_the_libraries_and_none_of_the_tools(self):
         names = sysroot.libraries("# comment\ncmake\ndpkg-dev\nlibaio-dev\n"
                                   "unixodbc-dev\nzlib1g-dev\n")
-        self.assertEqual(names, ["libc6-dev", "libstdc++6", "libaio-dev",
-                                 "zlib1g-dev"])
+        self.assertEqual(names, ["libc6-dev", "libstdc++6", "libaio-dev", "zlib1g-dev"])
 
     def test_no_link_leads_out_of_it(self):
         package, root = self.work / "package", self.work / "root"

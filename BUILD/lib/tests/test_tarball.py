@@ -33,8 +33,7 @@ class TarballTest(WorkTest):
                      "usr/lib/mysql/plugin/a.so", "usr/share/mysql/english/errmsg.sys",
                      "usr/mariadb-server/COPYING", "etc/logrotate.d/x"):
             put(self.work / "root" / name)
-        (self.work / "root/usr/bin/mysql_install_db").symlink_to(
-            "mariadb-install-db")
+        (self.work / "root/usr/bin/mysql_install_db").symlink_to("mariadb-install-db")
         tree = self.work / "tree"
         tarball.arrange(self.work / "root", tree)
         for name in ("bin/mariadbd", "bin/mariadb", "lib/plugin/a.so",
