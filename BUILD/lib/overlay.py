@@ -712,23 +712,15 @@ class Overlay:
         return {topic.name: found[topic.name] for topic in self.topics if topic.name in found}
 
     def survey_parts(self):
-        """Yield (part, hunks, moved hunks, hunks that do not apply, topics that
-        do not apply and that it needs, topics of it that are not selected) for
-        each part of which a topic is selected."""
-        count = {}              # of a topic: hunks, moved, not applying
-        for _, topic, sentence, shift in self.survey_all():
-            mine = count.setdefault(topic, [0, 0, 0])
-            mine[0] += 1
-            mine[1] += bool(shift and not sentence)
-            mine[2] += bool(sentence)
-        bad = {topic for topic, (_, _, lost) in count.items() if lost}
+        """Yield (part, topics that do not apply and that it needs, topics of it that are
+        not selected) for each part of which a topic is selected."""
+        bad = self.misfits()
         here = [topic for topic in self.topics
                 if self.names is None or topic.name in self.names]
         for part in topics.read_parts(self.top):
             names = [topic.name for topic in here if topic.part == part]
             if names:
-                yield (part, *map(sum, zip(*(count.get(name, (0, 0, 0)) for name in names))),
-                       [name for name in topics.closure(here, names) if name in bad],
+                yield (part, [name for name in topics.closure(here, names) if name in bad],
                        [topic.name for topic in self.topics
                         if topic.part == part and topic.name not in names
                         and topic.name in (self.present or [topic.name])])
@@ -864,7 +856,7 @@ def print_survey(overlay):
     for name, state, sentence in found:
         if state != UNCHANGED:
             print(f"   {state}: {name}: {sentence}")
-    for line in table_of_parts(list(overlay.survey_parts())):
+    for line in table_of_parts(overlay.survey_parts()):
         print(line)
     sys.stdout.flush()
     if count[DOES_NOT_APPLY]:
@@ -872,33 +864,15 @@ def print_survey(overlay):
 
 
 def table_of_parts(parts):
-    """Lines that say of each part what survey_parts() has found, and which of
-    them can be built."""
-    for part, total, moved, lost, _, left in parts:
-        state = ("applies" if not lost else
-                 f"{lost} of {total} hunks {'does' if lost == 1 else 'do'} not apply")
-        if moved:
-            state += f", {moved} {'hunk' if moved == 1 else 'hunks'} moved"
+    """Lines that say of each part what survey_parts() has found."""
+    for part, missing, left in parts:
+        state = "can be built on this source"
         if left:
-            state += ", without " + (words(left) if len(left) < 4 else
+            state += ", without " + (", ".join(left) if len(left) < 4 else
                                      f"{len(left)} of its topics")
-        yield f"   {part:14}{state}"
-    good = [part for part, *_, missing, left in parts if not missing and not left]
-    if good:
-        yield ("-- " + (words(good) if len(good) < len(parts) else "all parts")
-               + " can be built on this source")
-    elif not all(left for *_, left in parts):
-        yield "-- no part can be built on this source as a whole"
-    for part, *_, missing, _ in parts:
         if missing:
-            yield (f"   {part} cannot, because "
-                   + ("the topic " if len(missing) == 1 else "the topics ")
-                   + words(missing) + (" does" if len(missing) == 1 else " do") + " not apply")
-
-
-def words(names):
-    """a, b and c"""
-    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+            state = "cannot be built, because this does not apply: " + ", ".join(missing)
+        yield f"   {part:14}{state}"
 
 
 def print_misfits(overlay):
