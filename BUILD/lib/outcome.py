@@ -3,8 +3,7 @@
 'PASS name' or 'FAIL name: why' for each thing checked, which run_tests.py
 counts, and exit status 1 if anything failed."""
 
-import sys
-
+import common
 from common import Problem
 
 
@@ -25,11 +24,10 @@ class Outcome:
 def run(main, name):
     """Call main() and end with what it returns; a Problem is a failure of the test
     called name."""
-    try:
-        sys.exit(main())
-    except Problem as error:
-        print(f"FAIL {name}: {error}", flush=True)
-        sys.exit(1)
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        sys.exit(1)
+    def reported():
+        try:
+            return main()
+        except Problem as error:
+            print(f"FAIL {name}: {error}", flush=True)
+            return 1
+    common.end(name, reported)

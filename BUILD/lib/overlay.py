@@ -189,6 +189,14 @@ def write(path, content, executable):
     os.replace(temporary, path)
 
 
+def copy_source(source, target):
+    """Copy a tree; an interrupted copy leaves nothing of that name."""
+    temporary = target.with_name(".source-copy")
+    shutil.rmtree(temporary, ignore_errors=True)
+    shutil.copytree(source, temporary, symlinks=True)
+    temporary.rename(target)
+
+
 # ------------------------------------------------------------------ patches
 
 def split_patch(text):
@@ -393,12 +401,8 @@ class Overlay:
         if not self.patched.is_dir():
             before = {}
             print(f"-- overlay: copying the source of {self.version}", flush=True)
-            temporary = self.patched.with_name(".source-copy")
-            shutil.rmtree(temporary, ignore_errors=True)
-            temporary.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copytree(self.stock, temporary, symlinks=True)
             self.save_manifest({})
-            temporary.rename(self.patched)
+            copy_source(self.stock, self.patched)
         changes = {}
         edited = []
         for path in sorted(set(wanted) | set(before)):

@@ -47,6 +47,14 @@ def patch_name(topic):
     return f"table-cache-{topic.number:02}-{topic.name}.patch"
 
 
+@functools.cache
+def last_change(top, *paths):
+    """Who changed one of these files last, as git fast-import reads that:
+    NAME <EMAIL> TIME +0000."""
+    found = Git(top)("log", "-1", "--format=%an <%ae> %ct +0000", "--", *map(str, paths))
+    return found.decode(errors="replace").strip() or f"{PATCH_SET} <unknown> 0 +0000"
+
+
 class Maker:
     """The stages of the source."""
 
@@ -149,42 +157,22 @@ class Maker:
         return any(os.access(file, os.X_OK) for file in (self.files.get(path, self.top / path),
                                                          self.stock / "source" / path))
 
-    def changes(self):
-        """{path in the repository: who changed it last}, as git fast-import
-        reads that: NAME <EMAIL> TIME +0000."""
-        result = {}
-        log = Git(self.top)("log", "--format=%x00%an <%ae> %ct +0000",
-                            "--name-only", "-z").decode(errors="replace")
-        for commit in log.split("\0\0"):
-            who, *paths = commit.strip("\0\n").split("\0")
-            for path in paths:
-                result.setdefault(path.strip("\n"), who)
-        return result
-
-    def author(self, topic, changes):
+    def author(self, topic):
         """The one who changed one of a topic's files last."""
-        found = []
-        for path in (topic.path, *(
-                self.files.get(path) or self.files[path + ".patch"]
-                for path in self.paths_of(topic))):
-            who = changes.get(path.relative_to(self.top).as_posix())
-            if who:
-                found.append(who)
-        return max(found, key=lambda who: int(who.split()[-2]),
-                   default=f"{PATCH_SET} <unknown> 0 +0000")
+        return last_change(self.top, topic.path, *(
+            self.files.get(path) or self.files[path + ".patch"]
+            for path in self.paths_of(topic)))
 
     def commit(self, git, stages, parent, branch, committer=None):
         """Commit the stages on top of a commit, as a new branch.  Without a
         committer it is the author."""
-        stream = []
-        changes = self.changes()
-        before = {}
+        stream, before = [], {}
 
         def data(content):
             stream.append(b"data %d\n%s\n" % (len(content), content))
 
         for topic, state in stages:
-            author = self.author(topic, changes)
+            author = self.author(topic)
             stream.append(f"commit refs/heads/{branch}\nauthor {author}\n"
                           f"committer {committer or author}\n".encode())
             data((topic.message + "\n").encode())
@@ -259,13 +247,13 @@ class Git:
     def __init__(self, where, environment=None):
         self.where, self.environment = where, environment or {}
 
-    def __call__(self, *words, env=None, **options):
+    def __call__(self, *words, **options):
         if "input" not in options:
             options["stdin"] = subprocess.DEVNULL
         done = subprocess.run(
             ["git", *words], cwd=self.where, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, check=False,
-            env={**os.environ, **self.environment, **(env or {})}, **options)
+            env={**os.environ, **self.environment}, **options)
         if done.returncode:
             raise Problem(f"git {' '.join(words)[:200]} failed:\n"
                           + done.stderr.decode(errors="replace")[-2000:])
@@ -394,10 +382,7 @@ def main():
     names = maker.make(output)
     say(f"{len(names)} patches for MariaDB {maker.version} in {output}")
     for name in names:
-        lines = (output / name).read_text(errors="replace").splitlines()
-        added = sum(line[:1] == "+" and line[:4] != "+++ " for line in lines)
-        removed = sum(line[:1] == "-" and line[:3] != "---" for line in lines)
-        print(f"   {name}: {added} lines added, {removed} removed")
+        print(f"   {name}")
     return 0
 
 

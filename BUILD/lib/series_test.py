@@ -60,13 +60,9 @@ class Stages:
             shutil.rmtree(self.source)
         if not self.source.is_dir():
             say("copying MariaDB's source")
-            temporary = self.tree / ".source-copy"
-            shutil.rmtree(temporary, ignore_errors=True)
-            self.tree.mkdir(parents=True, exist_ok=True)
-            shutil.copytree(stock, temporary, symlinks=True)
-            temporary.rename(self.source)
             overlay.write(self.tree / "files.json", b"[]", False)
             overlay.write(self.tree / "version", self.maker.version.encode(), False)
+            overlay.copy_source(stock, self.source)
 
     def switch_to(self, state):
         """Bring the source to a stage."""

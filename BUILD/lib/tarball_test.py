@@ -62,6 +62,13 @@ exit 1
 """
 
 
+def unpack(root, path):
+    """Unpack a tarball in a root; return its directory."""
+    deploy_test.run(["tar", "-C", str(root.path / "opt"), "-xzf", str(path)], root.log,
+                    "tar failed")
+    return next((root.path / "opt").iterdir())
+
+
 class BareRoot(Root):
     """What debootstrap takes for the minimum."""
     packages, contents = "", "bare"
@@ -103,10 +110,7 @@ class Bare(Outcome):
     def run(self):
         root, step = self.root, self.root.suite
         say(f"the tarball in a minimal {step}")
-        deploy_test.run(["tar", "-C", str(root.path / "opt"), "-xzf",
-                         str(self.tarball_path)], root.log, "tar failed")
-        unpacked = next((root.path / "opt").iterdir())
-        unpacked.rename(root.path / HOME.lstrip("/"))
+        unpack(root, self.tarball_path).rename(root.path / HOME.lstrip("/"))
         self.check(f"{step}: the libraries are the tarball's own", self.libraries())
         root.do("useradd", "--system", "mysql")
         # debootstrap does not write this file
@@ -170,9 +174,7 @@ class Beside(deploy_test.Test):
         root, core = self.root, package.REPLACED
         self.install_debians_server()
         say("letting the unit start the tarball's server")
-        deploy_test.run(["tar", "-C", str(root.path / "opt"), "-xzf",
-                         str(path)], root.log, "tar failed")
-        unpacked = next((root.path / "opt").iterdir())
+        unpacked = unpack(root, path)
         (root.path / HOME.lstrip("/")).symlink_to(unpacked.name)
         own = [f"{PLUGIN_DIRECTORY}/{name}.so" for name in package.PLUGINS]
         for name in own:
