@@ -104,9 +104,8 @@ def mirrors():
                  ("DEBIAN_SECURITY_MIRROR", f"{machine}-security"))]
     if not all(found):
         raise Problem(
-            "apt of this machine knows no mirror of Debian; set "
-            "DEBIAN_MIRROR and DEBIAN_SECURITY_MIRROR to the addresses of "
-            "Debian and of its security updates")
+            "apt of this machine knows no mirror of Debian; set DEBIAN_MIRROR and "
+            "DEBIAN_SECURITY_MIRROR to the addresses of Debian and of its security updates")
     return found
 
 

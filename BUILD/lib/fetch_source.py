@@ -227,9 +227,8 @@ def fetch_package(package, series, suite, work, pinned=None):
         version for version in re.findall(r"(?m)^Version: (\S+)$", output)
         if re.match(rf"(\d+:)?{re.escape(series)}\.", version))
     if not versions and not pinned:
-        raise Problem(f"the configured package sources have no '{package}' "
-                      f"{series} source package; name a source tarball or "
-                      "directory by --source")
+        raise Problem(f"the configured package sources have no '{package}' {series} source "
+                      "package; name a source tarball or directory by --source")
     directory = work / "download"
 
     def from_lists(version):

@@ -640,9 +640,8 @@ class Overlay:
             original = read(self.stock / name)
             sentence = None
             if name in REPLACED and digest(original) not in known:
-                sentence = ("MariaDB has changed this file, which the patch set "
-                            "replaces: make the change in ours, then add the "
-                            f"checksum to {REPLACED_SUMS}")
+                sentence = ("MariaDB has changed this file, which the patch set replaces: "
+                            f"make the change in ours, then add the checksum to {REPLACED_SUMS}")
             elif name not in REPLACED and original is not None:
                 sentence = "MariaDB has a file of that name"
             if sentence:
@@ -843,9 +842,8 @@ class Overlay:
         sums = disabled_sums(header)
         if disabled != sums.get(disabled_key(sums, self.release)):
             sums[self.disabled_key(sums)] = disabled
-            yield (f"{name}: the code that it disables by #ifdef "
-                   f"{hunks.REPLACED} is not what it was: make MariaDB "
-                   f"{self.version}'s change where that code is now, then "
+            yield (f"{name}: the code that it disables by #ifdef {hunks.REPLACED} is not what "
+                   f"it was: make MariaDB {self.version}'s change where that code is now, then "
                    f"write into the patch's header: {DISABLED}: {disabled_field(sums)}")
 
 

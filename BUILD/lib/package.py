@@ -73,10 +73,9 @@ class Package:
         release = fetch_source.machine_release()
         if release and release != self.values["SUITE"]:
             raise Problem(
-                f"the package is for {self.values['SUITE']} and has to be built "
-                f"there; this is {release}. BUILD/test deploy --base {self.base} "
-                f"builds it in a root of {self.values['SUITE']}, below "
-                f"out/{self.base}/deploy/packages")
+                f"the package is for {self.values['SUITE']} and has to be built there; this is "
+                f"{release}. BUILD/test deploy --base {self.base} builds it in a root of "
+                f"{self.values['SUITE']}, below out/{self.base}/deploy/packages")
         self.source = self.trees / "patched" / "source"
         self.build = self.trees / "patched" / "package"
         self.output = arguments.output

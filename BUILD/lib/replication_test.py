@@ -113,9 +113,8 @@ class Pair:
         # with a certificate
         plain = "" if self.same_series else ", MASTER_SSL=0, MASTER_SSL_VERIFY_SERVER_CERT=0"
         replica.sql(
-            "CHANGE MASTER TO MASTER_HOST='127.0.0.1', "
-            f"MASTER_PORT={primary.port}, MASTER_USER='replica', "
-            "MASTER_PASSWORD='replica', MASTER_USE_GTID=slave_pos, "
+            f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={primary.port}, "
+            "MASTER_USER='replica', MASTER_PASSWORD='replica', MASTER_USE_GTID=slave_pos, "
             f"MASTER_CONNECT_RETRY=1{plain}; START SLAVE")
 
     def setup(self):

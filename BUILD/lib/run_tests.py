@@ -448,9 +448,8 @@ class Runner:
             if race:
                 print(race)
             if build_type == "tsan":
-                print(f"-- {log.count('WARNING: ThreadSanitizer')} reports of "
-                      f"ThreadSanitizer, {'some' if race else 'none'} of "
-                      "accesses by the patch set's own files")
+                print(f"-- {log.count('WARNING: ThreadSanitizer')} reports of ThreadSanitizer, "
+                      f"{'some' if race else 'none'} of accesses by the patch set's own files")
             results.add(name, "failed" if status or stopped or alarm or race else "passed")
 
     def sources(self):

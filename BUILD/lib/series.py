@@ -316,9 +316,8 @@ def replace_directory(output, made):
         if others:
             shutil.rmtree(new)
             raise Problem(
-                f"{output} would be replaced as a whole, and holds "
-                f"{others[0]}, which is not of a series written before; write "
-                "this one elsewhere and copy it")
+                f"{output} would be replaced as a whole, and holds {others[0]}, which is not "
+                "of a series written before; write this one elsewhere and copy it")
         shutil.rmtree(output)
     new.rename(output)
 

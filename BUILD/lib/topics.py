@@ -299,10 +299,9 @@ def read_selection(trees):
 
 def main():
     parser = argparse.ArgumentParser(
-        description="Print the label of a selection of topics; with --write, "
-                    "write it into a directory of trees, and say what is in it "
-                    "(called by BUILD/common.sh); with --names, print the names "
-                    "of --topic alone (called by BUILD/test).")
+        description="Print the label of a selection of topics; with --write, write it into a "
+                    "directory of trees, and say what is in it (called by BUILD/common.sh); "
+                    "with --names, print the names of --topic alone (called by BUILD/test).")
     parser.add_argument("--top", type=pathlib.Path, required=True)
     parser.add_argument("--part", action="append", default=[])
     parser.add_argument("--topic", action="append", default=[])

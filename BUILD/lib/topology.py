@@ -358,9 +358,8 @@ class Topology(Outcome):
             for table in sorted(set(first) | set(content)):
                 if first.get(table) != content.get(table):
                     different.append(
-                        f"{table}: {nodes[0].name} has "
-                        f"{str(first.get(table))[:200]}, {node.name} "
-                        f"{str(content.get(table))[:200]}")
+                        f"{table}: {nodes[0].name} has {str(first.get(table))[:200]}, "
+                        f"{node.name} {str(content.get(table))[:200]}")
         self.check(f"{name}: {len(first)} tables equal on "
                    + ", ".join(f"{node.name} ({node.variant})" for node in nodes),
                    "; ".join(different[:5]))
