@@ -66,7 +66,6 @@ import os
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 
@@ -732,13 +731,9 @@ class Overlay:
 
     def check(self):
         """Yield a sentence for each rule that the repository breaks."""
-        listed = subprocess.run(
-            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-            cwd=self.top, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            text=True, check=False)
-        if listed.returncode:
-            yield "git cannot list the files: " + listed.stderr.strip()
-        for path in listed.stdout.split("\0"):
+        listed = common.run(["git", "ls-files", "-z", "--cached", "--others",
+                             "--exclude-standard"], cwd=self.top)
+        for path in listed.split("\0"):
             content = read(self.top / path) if path else None
             if (content and not path.endswith(NO_LICENSE)
                     and LICENSE.encode() not in content[:400]):
@@ -772,7 +767,9 @@ class Overlay:
 
     def check_sources(self):
         """Yield a sentence for each rule broken on this source."""
-        stock_digests = {}
+        stock = {}              # {file name: [path]}
+        for path in files_below(self.stock):
+            stock.setdefault(pathlib.PurePath(path).name, []).append(path)
         names, patches = self.new_and_edited()
         for patch in patches:
             yield from self.check_patch(patch)
@@ -780,18 +777,11 @@ class Overlay:
             content = read(file)
             if name not in REPLACED and read(self.stock / name) is not None:
                 yield f"{name}: MariaDB has a file of that name"
-            if name.endswith(".test"):
-                result = pathlib.PurePath(name)
-                result = (result.parents[1] / "r" / result.stem).as_posix()
-                if result + ".result" not in names:
-                    yield (f"{name}: has no {result}.result, without which mtr lets it pass")
-            base = pathlib.PurePath(name).name
-            if base not in stock_digests:
-                stock_digests[base] = {
-                    digest(read(path))
-                    for folder in FOLDERS
-                    for path in (self.stock / folder).rglob(base) if path.is_file()}
-            if content and digest(content) in stock_digests[base]:
+            result = re.sub(r"/t/([^/]+)\.test$", r"/r/\1.result", name)
+            if result not in names:
+                yield f"{name}: has no {result}, without which mtr lets it pass"
+            if content and any(read(self.stock / path) == content for path in
+                               stock.get(pathlib.PurePath(name).name, ())):
                 yield f"{name}: is a copy of a file of MariaDB's"
         yield from self.check_features(self.sources())
 

@@ -17,9 +17,8 @@ import os
 import pathlib
 import re
 import shutil
-import subprocess
 
-from common import Problem, run
+from common import Problem, answer, run
 
 # Of all series: cmake --install passes over one that a series does not have.
 # Left out are the tests, and S3, Kerberos and HashiCorp, whose libraries bring
@@ -119,9 +118,8 @@ def add_licenses(tree, wanted):
     """The copyright files of the Debian packages that the libraries are from."""
     for path in wanted.values():
         real = os.path.realpath(path)
-        package = next((answer.split(":")[0]
-                        for name in (path, real, real.removeprefix("/usr"))
-                        for answer in [owner(name)] if answer), None)
+        package = next(filter(None, (owner(name).split(":")[0] for name in (
+            path, real, real.removeprefix("/usr")))), None)
         if not package:
             continue
         target = tree / "licenses" / package
@@ -131,10 +129,8 @@ def add_licenses(tree, wanted):
 
 def owner(path):
     """What dpkg says about a file, '' if it does not know it."""
-    done = subprocess.run(["dpkg-query", "--search", path],
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                          text=True, check=False)
-    return done.stdout
+    status, said = answer(["dpkg-query", "--search", path])
+    return "" if status else said
 
 
 def host_glibc(tree):
