@@ -237,24 +237,10 @@ def disabled_code(difference, original, release, names=None):
 
 
 def disabled_sums(header):
-    """{range of releases: checksum} of a patch's header; the key of one that
-    holds for each release not named is the empty string."""
+    """The checksums by disabled_code() that a patch's header has, of all releases; some are
+    behind the name of a release and an equals sign."""
     field = re.search(rf"(?m)^{DISABLED}: (.*)", header)
-    return dict(word.rpartition("=")[::2] for word in (field[1].split() if field else ()))
-
-
-def disabled_key(sums, release):
-    """Which of these keys is for a release: the narrowest range, or the empty
-    string."""
-    return next(iter(releases.with_release(filter(None, sums), release)), "")
-
-
-def disabled_field(sums):
-    """What disabled_sums() reads: one checksum if all are alike."""
-    if len(set(sums.values())) == 1:
-        return next(iter(sums.values()))
-    return " ".join(f"{key}={value}" if key else value
-                    for key, value in sorted(sums.items()) if value)
+    return set(re.findall(r"\b[0-9a-f]{16}\b", field[1])) if field else set()
 
 
 def carried(top, series):
@@ -543,11 +529,12 @@ class Overlay:
         """Whether a hunk with this head is laid over this source."""
         return hunks.is_for(head, self.release, self.names)
 
-    def disabled_key(self, sums):
-        """Under which key a patch's header has the checksum for this source: a
-        range that is there, or the series."""
-        key = disabled_key(sums, self.release)
-        return key if hunks.is_variant(f"x only {key}") else self.series
+    def disabled(self, difference, path):
+        """disabled_code() on this source; None if the patch does not apply."""
+        try:
+            return disabled_code(difference, read(self.stock / path), self.release, self.names)
+        except Problem:
+            return None                 # check_sources() says so
 
     def take_over(self, path, content, original, topic, reword):
         """Bring one edit of the patched tree into the repository.  'topic' is
@@ -576,16 +563,18 @@ class Overlay:
             print(f"   removed {path}.patch")
             return
         lines = hunks.lines_of(original)
-        edits, before, kept = [], None, ""
+        edits, before, kept, sums = [], None, "", set()
+        others = self.sharing(path + ".patch", path)
         if existing:
             header, difference = split_patch(existing.decode("latin-1"))
+            sums = disabled_sums(header) - {each.disabled(difference, path)
+                                            for each in (self, *others)}
             edits = hunks.locate(hunks.read_hunks(difference), lines, self.release, self.names)
             before = hunks.edits_of(hunks.rows_of(edits, lines))
             kept = hunks.select(difference, lambda head: not self.takes(head))
         else:
             header = (f"{LICENSE}\nDescription: TODO\n"
                       "Forwarded: no\nLast-Update: TODO\n\n")
-        others = self.sharing(path + ".patch", path)
         edits, new_places = hunks.rebase(edits, lines, hunks.lines_of(content), topic)
         files = [(other.release, hunks.lines_of(read(other.stock / path))) for other in others]
 
@@ -606,20 +595,12 @@ class Overlay:
         difference += hunks.select(hunks.write_hunks(path, variants, lines, files))
         today = datetime.date.today().isoformat()
         header = re.sub(r"(?m)^Last-Update: .*$", f"Last-Update: {today}", header)
-        sums = disabled_sums(header)
         header = re.sub(rf"(?m)^{DISABLED}: .*\n", "", header)
-        for each in (self, *others):
-            try:
-                sums[each.disabled_key(sums)] = disabled_code(
-                    difference, read(each.stock / path), each.release, each.names)
-            except Problem:
-                if each is self:
-                    raise       # of the others, check_sources() says so
-        known = {file.stem.partition("-")[2] for file in self.top.glob("cmake/base-*.cmake")}
-        if known and known <= set(sums):
-            sums.pop("", None)
-        if any(sums.values()):
-            header = header.rstrip("\n") + f"\n{DISABLED}: " + disabled_field(sums) + "\n\n"
+        sums.add(disabled_code(difference, original, self.release, self.names))
+        sums.update(other.disabled(difference, path) for other in others)
+        sums.discard(None)
+        if sums:
+            header = header.rstrip("\n") + f"\n{DISABLED}: {' '.join(sorted(sums))}\n\n"
         write(target, (header + difference).encode("latin-1"), False)
         print(f"   wrote {path}.patch" + "".join(f"\n      line {line}: a new hunk of {name}"
                                                  for line, name in new_places))
@@ -673,11 +654,10 @@ class Overlay:
                    "behind" if before else None, places[0] + 1 - hunks.named_line(hunk))
         if not replacing or original is None:
             return
-        sums = disabled_sums(patch.header)
         sentence = None
         try:
-            if (disabled_code(patch.difference, original, self.release, self.present)
-                    != sums.get(disabled_key(sums, self.release))):
+            disabled = disabled_code(patch.difference, original, self.release, self.present)
+            if disabled and disabled not in disabled_sums(patch.header):
                 sentence = ("it is found, but MariaDB has changed code that the "
                             "patch set replaces: make the change where that "
                             "code is now (docs/DEVELOPING.md, A new MariaDB release)")
@@ -830,11 +810,11 @@ class Overlay:
             yield str(error)
             return
         sums = disabled_sums(header)
-        if disabled != sums.get(disabled_key(sums, self.release)):
-            sums[self.disabled_key(sums)] = disabled
+        if disabled and disabled not in sums:
             yield (f"{name}: the code that it disables by #ifdef {hunks.REPLACED} is not what "
                    f"it was: make MariaDB {self.version}'s change where that code is now, then "
-                   f"write into the patch's header: {DISABLED}: {disabled_field(sums)}")
+                   f"write into the patch's header: {DISABLED}: "
+                   + " ".join(sorted({*sums, disabled})))
 
 
 def print_survey(overlay):
