@@ -190,7 +190,8 @@ install_dependencies()
   "${as_root[@]}" apt-get update -q ||
     fail "apt-get update failed; see above"
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q \
-    -o DPkg::Lock::Timeout=600 --no-install-recommends "${missing[@]}" > "$top/out/apt.log" 2>&1 < /dev/null ||
+    -o DPkg::Lock::Timeout=600 --no-install-recommends "${missing[@]}" \
+    > "$top/out/apt.log" 2>&1 < /dev/null ||
     { tail -n 20 "$top/out/apt.log" >&2
       fail "apt-get could not install them; see above and out/apt.log"; }
 }

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Run the tests that BUILD/test asks for, and sum them up.
 
-Every run is WHAT:TYPE; 'all' stands for those of everything.py.  mtr's and the unit tests' own output goes to the
-terminal as it comes; what they report is read from it and counted.  A run
-that reports nothing, or whose program fails without saying which test did,
-counts as one failure.  The last line is 'N passed, N failed, N skipped'.
+Every run is WHAT:TYPE; 'all' stands for those of everything.py.  mtr's and the unit
+tests' own output goes to the terminal as it comes; what they report is read from it
+and counted.  A run that reports nothing, or whose program fails without saying which
+test did, counts as one failure.  The last line is 'N passed, N failed, N skipped'.
 
 Exit status: 0 nothing failed, 1 something failed, 2 wrong usage.
 """
