@@ -47,19 +47,24 @@ FOLDERS = ("client", "cmake", "extra/mariabackup", "include", "mysys", "plugin",
 SHOWN_AS = ("Innodb_",)
 
 
-def codes(text):
-    """Yield (number of the line, what is between backquotes) for a document in
-    Markdown, without its examples."""
-    number = 1
-    fenced = False
-    for paragraph in re.split(r"(\n[ \t]*\n)", text):
+def paragraphs(text):
+    """Yield (number of the line, text) for the paragraphs of a document in Markdown that
+    are no examples."""
+    number, fenced = 1, False
+    for paragraph in re.split(r"(\n\s*\n)", text):
         fences = len(re.findall(r"(?m)^```", paragraph))
         if not fenced and not fences and not paragraph.startswith("    "):
-            for code in CODE.finditer(paragraph):
-                yield (number + paragraph.count("\n", 0, code.start()),
-                       re.sub(r"\s+", " ", code[1]))
+            yield number, paragraph
         fenced ^= fences % 2 == 1
         number += paragraph.count("\n")
+
+
+def codes(text):
+    """Yield (number of the line, what is between backquotes)."""
+    for number, paragraph in paragraphs(text):
+        for code in CODE.finditer(paragraph):
+            yield (number + paragraph.count("\n", 0, code.start()),
+                   re.sub(r"\s+", " ", code[1]))
 
 
 def words_of(code):
@@ -178,17 +183,13 @@ CLAIM = re.compile(rf"({NUMBER})\s?(?:{UNITS})")
 
 
 def statements(text):
-    """Yield (number of the line, text) of each sentence's paragraph, list item and
-    row of a table, without code and examples."""
-    number = 1
+    """Yield (number of the line, text) of each sentence's paragraph, list item and row of a
+    table, without code."""
     text = re.sub(r"(?s)<!--.*?-->", lambda each: "\n" * each[0].count("\n"), text)
-    for paragraph in re.split(r"(\n\s*\n)", text):
-        if not paragraph.startswith("    ") and "```" not in paragraph:
-            at = number
-            for part in re.split(r"\n(?=\||- |\d+\. )", paragraph):
-                yield at, re.sub(r"`[^`]*`", " ", part)
-                at += part.count("\n") + 1
-        number += paragraph.count("\n")
+    for number, paragraph in paragraphs(text):
+        for part in re.split(r"\n(?=\||- |\d+\. )", paragraph):
+            yield number, re.sub(r"`[^`]*`", " ", part)
+            number += part.count("\n") + 1
 
 
 def value(text):

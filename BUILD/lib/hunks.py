@@ -201,12 +201,7 @@ def in_order(edits):
 # ----------------------------------------------------------------- applying
 
 def apply_edits(edits, lines):
-    result = []
-    at = 0
-    for edit in edits:
-        result += lines[at:edit.start] + edit.new
-        at = edit.end
-    return result + lines[at:]
+    return [row.text for row in rows_of(edits, lines) if row.tag != "-"]
 
 
 def apply_hunks(difference, original, names=None, release=None):

@@ -7,6 +7,7 @@ import unittest
 from support import TOP, WorkTest, put
 
 import documents
+import pages
 
 # Names of other programs, and of what an example defines
 ELSEWHERE = {
@@ -17,8 +18,7 @@ ELSEWHERE = {
 }
 
 
-TEXTS = {str(path.relative_to(TOP)): path.read_text()
-         for pattern in ("*.md", "docs/*.md", "docs/parts/*.md") for path in TOP.glob(pattern)}
+TEXTS = {str(path.relative_to(TOP)): path.read_text() for path in pages.documents(TOP)}
 
 
 class DocumentsTest(unittest.TestCase):
