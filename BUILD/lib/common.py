@@ -3,6 +3,7 @@
 how they end."""
 
 import pathlib
+import signal
 import subprocess
 import sys
 
@@ -31,8 +32,19 @@ def run(command, failure=None, **options):
     return output
 
 
+def catch_signals():
+    """Let what should end this program interrupt it.
+
+    SIGINT, too: a shell starts background jobs with it ignored, and so would be all
+    programs that are started here.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
+
+
 def end(name, main):
     """Exit with what main() returns; say a Problem as this program's."""
+    catch_signals()
     try:
         sys.exit(main())
     except Problem as error:

@@ -720,7 +720,6 @@ def begin(description):
     trees = parser.parse_args().trees
     if os.geteuid():
         raise Problem("making a Debian root needs root")
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     cache = cache_directory(trees)
     (cache / "log").write_text("")
     return trees, cache, cache / "log", package.base_values(TOP, trees.name)

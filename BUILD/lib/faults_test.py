@@ -104,5 +104,4 @@ def main():
 
 
 if __name__ == "__main__":
-    run_tests.catch_signals()
     common.end("faults", main)

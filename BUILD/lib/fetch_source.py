@@ -34,7 +34,6 @@ import os
 import pathlib
 import re
 import shutil
-import signal
 import tempfile
 import uuid
 
@@ -394,27 +393,17 @@ def fetch(package, series, suite, given, destination, pinned=None):
 def main():
     parser = argparse.ArgumentParser(
         description="Fetch and unpack the MariaDB source to build on.")
-    parser.add_argument("--package", default="mariadb",
-                        help="source package (default: %(default)s)")
-    parser.add_argument("--series", required=True, help="release series, for example 10.11")
-    parser.add_argument("--suite", default="",
-                        help="Debian release whose source package it is, for "
-                             "example bookworm (default: this machine's)")
-    parser.add_argument("--from", dest="given", default=os.environ.get("MARIADB_SOURCE", ""),
-                        help="source directory or tarball to take instead "
-                             "(default: the environment's MARIADB_SOURCE)")
+    parser.add_argument("--package", default="mariadb")
+    parser.add_argument("--series", required=True)
+    parser.add_argument("--suite", default="", help="this machine's by default")
+    parser.add_argument("--from", dest="given", default=os.environ.get("MARIADB_SOURCE", ""))
     parser.add_argument("--destination", required=True, type=pathlib.Path,
                         help="directory that gets source/ and version")
-    parser.add_argument("--pinned", metavar="VERSION",
-                        help="version to take when none in the package lists can be fetched")
-    parser.add_argument("--pinned-sha256", metavar="SHA256",
-                        help="checksum of the .dsc file of that version")
+    parser.add_argument("--pinned", metavar="VERSION")
+    parser.add_argument("--pinned-sha256", metavar="SHA256", help="of the .dsc file")
     arguments = parser.parse_args()
     if bool(arguments.pinned) != bool(arguments.pinned_sha256):
         parser.error("--pinned and --pinned-sha256 go together")
-
-    for signal_number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(signal_number, signal.default_int_handler)
     fetch(arguments.package, arguments.series, arguments.suite,
           arguments.given, arguments.destination.resolve(),
           (arguments.pinned, arguments.pinned_sha256) if arguments.pinned else None)

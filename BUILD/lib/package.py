@@ -23,7 +23,6 @@ import os
 import pathlib
 import re
 import shutil
-import signal
 import subprocess
 
 import common
@@ -228,8 +227,6 @@ def main():
     parser.add_argument("--no-tarball", action="store_true")
     parser.add_argument("--tarball", action="store_true")
     arguments = parser.parse_args()
-    # BUILD/package passes on any signal that is to end it as SIGTERM
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     made, build = [], arguments.trees / "patched" / "release"
     # 1:10.11.18-0+deb12u1: no epoch in a file name
     version = (arguments.trees / "stock" / "version").read_text().strip().split(":")[-1]

@@ -16,7 +16,6 @@ import pathlib
 import re
 import resource
 import shutil
-import sys
 
 import common
 import pages
@@ -37,7 +36,6 @@ def main():
     parser.add_argument("--trees", type=pathlib.Path, required=True)
     parser.add_argument("--type", default="release")
     arguments = parser.parse_args()
-    run_tests.catch_signals()
     top, trees = common.TOP, arguments.trees.resolve()
     all_topics = topics.read_topics(top)
     table = []
@@ -73,4 +71,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    common.end("parts", main)

@@ -24,6 +24,7 @@ import sys
 import tempfile
 import xml.etree.ElementTree
 
+import common
 import everything
 import hunks
 import overlay
@@ -163,16 +164,6 @@ def stream(command, cwd, each_line=None, env=None):
             process.wait()
             raise
         return process.wait()
-
-
-def catch_signals():
-    """Let what should end this program interrupt it.
-
-    SIGINT, too: a shell starts background jobs with it ignored, and so would
-    be all programs that are started here.
-    """
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)
 
 
 def header(text):
@@ -657,7 +648,6 @@ def main():
     for name in arguments.topic:
         if name not in known:
             parser.error(f"no topic {name}; there are {', '.join(known)}")
-    catch_signals()
     runner = Runner(mtr_options=mtr_options, **vars(arguments))
     all_results = []
     interrupted = False
@@ -686,4 +676,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    common.end("tests", main)

@@ -27,7 +27,6 @@ import os
 import pathlib
 import re
 import shutil
-import signal
 import subprocess
 import tempfile
 
@@ -363,8 +362,6 @@ def main():
     parser.add_argument("--git", type=pathlib.Path)
     parser.add_argument("--branch")
     arguments = parser.parse_args()
-    # BUILD/series passes on any signal that is to end it as SIGTERM
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     trees = arguments.trees.resolve()
     if arguments.git:
         write_branch(arguments.top.resolve(), trees, arguments.git.resolve(), arguments.branch)

@@ -183,7 +183,6 @@ def main(make=Stages, description="Build and test each stage of the series",
     parser.add_argument("--type", default=build_type)
     parser.add_argument("--topic", action="append", default=[], help="only this one")
     arguments = parser.parse_args()
-    run_tests.catch_signals()
     made = make(common.TOP, arguments.trees.resolve(), arguments.type)
     known = [topic.name for topic in made.topics]
     for name in arguments.topic:

@@ -396,16 +396,12 @@ def unsound(node):
 
 def parse_arguments(description, *options):
     """The command line of a test of several servers; options of its own are
-    (name, int or pathlib.Path, default, what it is).
-
-    From here on, a signal that would terminate the test interrupts it, which
-    stops the servers."""
+    (name, int or pathlib.Path, default, what it is)."""
     parser = argparse.ArgumentParser(description=f"{description} (called by BUILD/test).")
     parser.add_argument("--trees", required=True,
                         type=lambda name: pathlib.Path(name).resolve())
     for name, kind, default, meaning in options:
         parser.add_argument(name, type=kind, default=default, help=meaning)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     return parser.parse_args()
 
 
