@@ -125,7 +125,3 @@ class BaseTest(WorkTest):
                                         for pattern in names), name)
             for name in names:
                 self.assertTrue(name.endswith("/*") or name in overlay.sources(TOP, base), name)
-
-
-if __name__ == "__main__":
-    unittest.main()

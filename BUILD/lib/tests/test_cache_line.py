@@ -30,7 +30,3 @@ class FilesTest(unittest.TestCase):
                    if abi_check.SIZE in text and name.endswith(".h")}
         self.assertIn("sql/table_cache_core.h", headers)
         self.assertEqual(headers - compiled, set())
-
-
-if __name__ == "__main__":
-    unittest.main()

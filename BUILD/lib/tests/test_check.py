@@ -350,7 +350,3 @@ class FigureTest(unittest.TestCase):
             said = list(map(float, self.figure(name).split(" to ")))
             self.assertAlmostEqual(said[0], min(found), delta=0.06, msg=name)
             self.assertAlmostEqual(said[-1], max(found), delta=0.06, msg=name)
-
-
-if __name__ == "__main__":
-    unittest.main()

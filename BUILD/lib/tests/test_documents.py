@@ -169,7 +169,3 @@ class NamesTest(WorkTest):
         source = documents.Source(self.top)
         self.assertEqual(source.unknown({"take_it", "THR_LOCK_all"}),
                          {"THR_LOCK_all"})
-
-
-if __name__ == "__main__":
-    unittest.main()

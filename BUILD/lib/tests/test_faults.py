@@ -36,7 +36,3 @@ class Outcomes(unittest.TestCase):
             done = subprocess.run([TOP / "BUILD/test", *words], check=False,
                                   capture_output=True)
             self.assertEqual(done.returncode, 2)
-
-
-if __name__ == "__main__":
-    unittest.main()

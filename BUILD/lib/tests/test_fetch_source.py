@@ -7,7 +7,6 @@ import io
 import os
 import subprocess
 import sys
-import unittest
 
 from support import WorkTest, put
 
@@ -185,7 +184,3 @@ class GivenTest(WorkTest):
         self.assertEqual(done.returncode, 1)
         self.assertIn("this is MariaDB 10.6.1", done.stderr)
         self.assertEqual(list(self.target.iterdir()), [])
-
-
-if __name__ == "__main__":
-    unittest.main()

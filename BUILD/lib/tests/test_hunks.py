@@ -219,7 +219,3 @@ class ReplacedTest(unittest.TestCase):
         for code in (self.CODE[:8], ["#ifdef REPLACED_CODE\n", "#else\n", "#endif\n"]):
             with self.assertRaises(Problem):
                 hunks.without_replaced(code)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -4,7 +4,6 @@
 import contextlib
 import io
 import os
-import unittest
 
 from support import WorkTest, git, put, quiet
 
@@ -481,7 +480,3 @@ class SurveyTest(TreesTest):
         self.assertEqual(self.tree(), theirs)
         put(self.stock / "version", "1:10.11.99-0+deb12u1\n")
         self.assertEqual(self.survey()[0][1], overlay.DOES_NOT_APPLY)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -90,7 +90,3 @@ class PagesTest(WorkTest):
         self.assertIn("- `sql/one.cc`, `one.h`: It counts.\n", text)
         self.assertIn("- Edited: `sql` `old.cc`.\n", text)
         self.assertIn("| [small](docs/parts/small.md) | it is small | 100 + 200 |", readme)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -202,7 +202,3 @@ class CheckoutTest(WorkTest):
         status, said = self.run_series()
         self.assertEqual(status, 1)
         self.assertIn("hunk 2 (two) is found 0 times", said)
-
-
-if __name__ == "__main__":
-    unittest.main()

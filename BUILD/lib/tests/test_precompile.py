@@ -122,7 +122,3 @@ class PrecompileTest(WorkTest):
                 plain = size()
                 (self.work / "class.h.away").rename(self.work / "class.h.gch")
                 self.assertEqual(bool(left_out), plain != precompiled)
-
-
-if __name__ == "__main__":
-    unittest.main()

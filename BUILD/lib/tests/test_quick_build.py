@@ -100,7 +100,3 @@ class QuickBuildTest(WorkTest):
         first = (self.configure() / "build.ninja").stat().st_mtime_ns
         again = (self.configure() / "build.ninja").stat().st_mtime_ns
         self.assertEqual(first, again)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -5,7 +5,6 @@ import re
 import shutil
 import subprocess
 import sys
-import unittest
 
 from support import TOP, WorkTest, git
 
@@ -101,7 +100,3 @@ class ReleaseTest(WorkTest):
                 [sys.executable, release.__file__, "--top", str(TOP),
                  "--check", text], stderr=subprocess.DEVNULL, check=False)
             self.assertEqual(done.returncode, status, text)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -199,7 +199,3 @@ class VariantsTest(TreesTest):
         put(topic, text.replace("\n\n", "\nUntil: 10.11\n\n", 1))
         with self.assertRaisesRegex(Problem, "Until names releases"):
             self.target()
-
-
-if __name__ == "__main__":
-    unittest.main()

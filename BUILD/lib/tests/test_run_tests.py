@@ -197,7 +197,3 @@ class MemoryTest(WorkTest):
             self.assertFalse(memory.exists())
             self.assertFalse(os.path.lexists(directory / "var"))
             self.assertEqual((directory / "log-main/mysqld.1.err").exists(), keep)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -272,7 +272,3 @@ class AloneTest(unittest.TestCase):
         self.assertEqual(alone_test.reason_in(
             "--- r/a.result\n+++ r/a.reject\n@@ -1 +1 @@\n a\n-1\n+2\n"), "-1 +2")
         self.assertEqual(alone_test.reason_in(""), "failed")
-
-
-if __name__ == "__main__":
-    unittest.main()

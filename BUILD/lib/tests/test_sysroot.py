@@ -3,7 +3,6 @@
 
 import os
 import subprocess
-import unittest
 
 from support import WorkTest, put
 
@@ -29,7 +28,3 @@ class RootTest(WorkTest):
         sysroot.unpack([self.work / "x.deb"], root)
         self.assertFalse(os.path.isabs(os.readlink(root / link)))
         self.assertEqual((root / link).read_text(), "the library")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Tests of tarball.py."""
 
-import unittest
 
 from support import WorkTest, put
 
@@ -44,7 +43,3 @@ class TarballTest(WorkTest):
                      "share/mysql/english/errmsg.sys"):
             self.assertTrue((tree / name).is_file(), name)
         self.assertFalse((tree / "etc").exists())
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -3,7 +3,6 @@
 
 import contextlib
 import io
-import unittest
 
 from support import put
 
@@ -77,7 +76,3 @@ class TableTest(TreesTest):
                          "-- left out: first, because sql/a.cc.patch: hunk 1 "
                          "(first) is found 0 times\n"
                          "-- left out: second, because it needs first\n")
-
-
-if __name__ == "__main__":
-    unittest.main()
