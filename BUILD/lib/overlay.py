@@ -2,25 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Lay the patch set over MariaDB's source, and take edits back from there.
 
-The repository mirrors MariaDB's tree.  Below the folders in FOLDERS,
-
-  dir/name         is a new file, copied to dir/name of the source;
-  dir/name.patch   holds the edits to MariaDB's file dir/name, as a unified
-                   diff of that one file behind a DEP-3 header;
-  REPLACED         names the files of MariaDB's that are replaced whole.
-
-So patches have no order, and a path says what is changed.  Each hunk of a
-.patch, and each new file, belongs to one topic (hunks.py, topics.py), and the
-topics do have an order: series.py writes a patch for each.  Several releases
-of MariaDB's share these files.  Where one needs another form,
-
-  only-SERIES/dir/name  takes the place of dir/name for that series alone;
-                        an empty file there means that the series has none.
-                        only-10.11-before-16, only-11.8-from-9 and
-                        only-11.8-from-9-before-12 are for a part of a series.
-
-A topic that MariaDB has from some release on (Until, topics.py) is left out
-there.
+The repository mirrors MariaDB's tree (docs/DEVELOPING.md): a file of FOLDERS is a new one,
+copied to the same place of the source, or the edits to one file of MariaDB's, NAME.patch,
+behind a DEP-3 header.  REPLACED names the files of MariaDB's that are replaced whole.  Each
+hunk, and each new file, belongs to one topic (hunks.py, topics.py); a topic that MariaDB
+has from some release on is left out there.  only-SERIES/NAME takes the place of NAME for
+that series alone; an empty file there means that the series has none.
 
   apply    brings the patched tree up to date.  Everything is computed before
            the first file is written, so a patch that does not apply leaves

@@ -2,11 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The topics of the patch set: which change belongs to which patch.
 
-A topic is one change that a maintainer of MariaDB can read, test and merge by
-itself, after the topics before it.  BUILD/topics has a file for each,
-NN-NAME, where NN is its place in the order.  The file is the commit message,
-as MariaDB's developers write them, and a last paragraph that lists the new
-files of the topic:
+docs/DEVELOPING.md, Topics, says what a topic is, and what the heads of its file in
+BUILD/topics mean:
 
     SPDX-License-Identifier: GPL-2.0-only
     Part: myisam-aria
@@ -23,27 +20,14 @@ files of the topic:
       sql/new_file.cc
       mysql-test/suite/table_cache/*/new_*
 
-Paths are those of MariaDB's tree; * stands for any characters but a slash.
-Topics below ALONE are MariaDB's own errors and weaknesses: the patch of each
-applies to MariaDB's source without the others.
+Paths are those of MariaDB's tree; * stands for any characters but a slash.  Each new
+file of the patch set belongs to exactly one topic.  An edit of a file of MariaDB's is a
+hunk of FILE.patch, which names its topic after the second @@ of its first line (hunks.py).
 
-'Part' is one of the names in BUILD/parts: what can be taken by itself.  'Needs'
-names earlier topics without which this one does not apply, compile or work;
-closure() adds what these need.  needs.py finds needs that nobody has declared.
-
-choose() computes what --part, --topic and --without of the commands in BUILD take.
-Each choice has trees of its own, below out/part/LABEL.  This program writes the
-choice into the file 'selection' there; what lays the patch set over MariaDB's
-source reads it.
-
-'From' names, of a series each, the first release that has the code which the
-topic corrects, and 'Until' the first that has MariaDB's own correction.  In
-others the topic is left out.  'Upstream' is what MariaDB's developers have done
-about the same thing.
-
-Each new file of the patch set belongs to exactly one topic.  An edit of a file
-of MariaDB's is a hunk of FILE.patch, which names its topic after the second
-@@ of its first line (hunks.py).
+closure() adds what some topics need; needs.py finds needs that nobody has declared.
+choose() computes what --part, --topic and --without of the commands in BUILD take.  Each
+choice has trees of its own, below out/part/LABEL.  This program writes the choice into
+the file 'selection' there; what lays the patch set over MariaDB's source reads it.
 """
 
 import argparse

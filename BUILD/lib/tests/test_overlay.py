@@ -392,8 +392,7 @@ class SeriesTest(TreesTest):
         self.edit_lines(("line 10", "#ifdef REPLACED_CODE\nline 10"),
                         ("line 20", "#endif\nline 20"))
         self.assertNotIn("disables", self.refresh())
-        self.assertRegex(self.patch_file.read_text(),
-                         r"(?m)^Disabled-Code: \w{16} \w{16}$")
+        self.assertRegex(self.patch_file.read_text(), r"(?m)^Disabled-Code: \w{16} \w{16}$")
         self.no_todo()
         self.assertEqual(self.problems(), "")
         # Code that changes is found on the series that changes it
