@@ -152,10 +152,6 @@ class Maker:
                 hunks.content_of(hunks.without_replaced(hunks.lines_of(content)))
                 for path, content in wanted.items()}
 
-    def executable(self, path):
-        return any(os.access(file, os.X_OK) for file in (self.files.get(path, self.top / path),
-                                                         self.stock / "source" / path))
-
     def author(self, topic):
         """The one who changed one of a topic's files last."""
         return last_change(self.top, topic.path, *(
@@ -179,7 +175,7 @@ class Maker:
                 stream.append(f"from {parent}\n".encode())
             for path, content in state.items():
                 if before.get(path) != content:
-                    mode = 755 if self.executable(path) else 644
+                    mode = 755 if self.overlay.executable(path) else 644
                     stream.append(f"M 100{mode} inline {path}\n".encode())
                     data(content)
             before = state

@@ -78,7 +78,7 @@ class Stages:
             if want is None:
                 file.unlink()
             else:
-                overlay.write(file, want, self.maker.executable(path))
+                overlay.write(file, want, self.maker.overlay.executable(path))
         overlay.write(listed, json.dumps(sorted(state)).encode(), False)
 
     # ---------------------------------------------------------------- build

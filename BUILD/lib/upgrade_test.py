@@ -98,12 +98,6 @@ def changes(turn, count):
     return "\n".join(text)
 
 
-def databases(node):
-    return [row[0] for row in node.sql(
-        "SELECT schema_name FROM information_schema.schemata "
-        "WHERE schema_name LIKE 'site%' ORDER BY 1")]
-
-
 def checksums(node):
     """{table: CHECKSUM TABLE ... EXTENDED}, by one client."""
     names = node.sql("SELECT table_schema, table_name FROM "
@@ -288,9 +282,12 @@ class Restore:
             before = title
 
     def dump(self, node, target):
+        databases = [row[0] for row in node.sql(
+            "SELECT schema_name FROM information_schema.schemata "
+            "WHERE schema_name LIKE 'site%' ORDER BY 1")]
         command = [node.build / "client/mariadb-dump", "--no-defaults",
                    f"--socket={node.socket}", "--skip-dump-date",
-                   f"--result-file={target}", "--databases", *databases(node)]
+                   f"--result-file={target}", "--databases", *databases]
         self.run_timed(f"mariadb-dump ({node.variant})", command)
 
     def dumps(self):
