@@ -23,16 +23,6 @@ def applied(difference, topics=None, lines=None):
         difference, hunks.content_of(lines or STOCK), topics))
 
 
-def symmetric(difference):
-    """Whether each hunk has as much context before as after it: GNU patch
-    takes one that has not for the first or the last lines of a file."""
-    for hunk in hunks.read_hunks(difference):
-        tags = "".join(line[0] for line in hunk.lines)
-        if len(tags) - len(tags.lstrip()) != len(tags) - len(tags.rstrip()):
-            return False
-    return True
-
-
 class HunksTest(WorkTest):
     def with_patch(self, difference, lines):
         """What GNU patch makes of it."""
@@ -111,9 +101,7 @@ class HunksTest(WorkTest):
                 hunks.read_hunks(difference.replace(old, new))
 
     def test_random_edits_are_written_and_read(self):
-        """Also by GNU patch, if no two hunks quote the same line."""
         generator = random.Random(1)
-        with_gnu_patch = 0
         for _ in range(200):
             lines = [f"{generator.randrange(6)}\n" for _ in range(60)]
             edits = []
@@ -131,15 +119,7 @@ class HunksTest(WorkTest):
             except Problem as error:
                 self.assertIn("cannot be told apart", str(error))
                 continue
-            wanted = hunks.apply_edits(edits, lines)
-            self.assertEqual(applied(difference, None, lines), wanted)
-            spans = [(int(head[1]), int(head[1]) + int(head[2]))
-                     for line in difference.splitlines() if (head := hunks.HEAD.match(line))]
-            if symmetric(difference) and all(
-                    one[1] <= other[0] for one, other in zip(spans, spans[1:])):
-                with_gnu_patch += 1
-                self.assertEqual(self.with_patch(difference, lines), wanted)
-        self.assertGreater(with_gnu_patch, 10)
+            self.assertEqual(applied(difference, None, lines), hunks.apply_edits(edits, lines))
 
 
 class RebaseTest(unittest.TestCase):
@@ -194,7 +174,7 @@ class RebaseTest(unittest.TestCase):
 
     def test_random_edits_are_taken_over(self):
         generator = random.Random(2)
-        for _ in range(200):
+        for _ in range(50):
             content = hunks.apply_edits(self.EDITS, STOCK)
             for _ in range(generator.randrange(1, 6)):
                 at = generator.randrange(len(content))
