@@ -204,13 +204,6 @@ def apply_edits(edits, lines):
     return [row.text for row in rows_of(edits, lines) if row.tag != "-"]
 
 
-def apply_hunks(difference, original, names=None, release=None):
-    """The patched content; with the hunks of some topics only, if any are
-    named."""
-    lines = lines_of(original)
-    return content_of(apply_edits(locate(read_hunks(difference), lines, release, names), lines))
-
-
 def rows_of(edits, lines):
     """All lines of MariaDB's file and of the result."""
     rows = []

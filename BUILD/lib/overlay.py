@@ -319,14 +319,19 @@ class Overlay:
             raise Problem("\n".join(failures))
         return result
 
-    def patched_content(self, patch):
-        original = self.original(patch)
+    def edits(self, patch):
+        """The lines of MariaDB's file, and what a patch makes of them."""
+        lines = hunks.lines_of(self.original(patch))
         try:
-            return hunks.apply_hunks(patch.difference, original, self.names,
-                                     self.release or None)
+            return lines, hunks.locate(hunks.read_hunks(patch.difference), lines,
+                                       self.release or None, self.names)
         except Problem as error:
             raise Problem(f"{patch.name} does not apply to MariaDB {self.version}: "
                           f"{error}") from error
+
+    def patched_content(self, patch):
+        lines, edits = self.edits(patch)
+        return hunks.content_of(hunks.apply_edits(edits, lines))
 
     def stamped(self, wanted):
         """Add STAMPED to what wanted() returns.

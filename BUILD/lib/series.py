@@ -84,12 +84,9 @@ class Maker:
                 problems.append(str(error))
         for patch in patches:
             try:
-                lines = hunks.lines_of(self.overlay.original(patch))
-                edits = hunks.locate(hunks.read_hunks(patch.difference), lines,
-                                     self.overlay.release, self.overlay.names)
+                lines, edits = self.overlay.edits(patch)
             except Problem as error:
-                problems.append(f"{patch.name} does not apply to MariaDB "
-                                f"{self.version}: {error}")
+                problems.append(str(error))
                 continue
             for topic in sorted({hunks.name_of(edit.topic) for edit in edits}):
                 if topic not in self.new_files:

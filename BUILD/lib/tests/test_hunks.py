@@ -19,8 +19,9 @@ def text(edits, lines=None, others=()):
 
 
 def applied(difference, topics=None, lines=None):
-    return hunks.lines_of(hunks.apply_hunks(
-        difference, hunks.content_of(lines or STOCK), topics))
+    lines = lines or STOCK
+    return hunks.apply_edits(hunks.locate(hunks.read_hunks(difference), lines, names=topics),
+                             lines)
 
 
 class HunksTest(WorkTest):
