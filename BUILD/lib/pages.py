@@ -20,6 +20,7 @@ import re
 
 import common
 import everything
+import hunks
 import overlay
 import topics
 from common import Problem
@@ -43,16 +44,6 @@ def own_files(top, all_topics, names):
     return {name: path for name, path in files.items() if not OF_TESTS.search(name)}
 
 
-def edits_of(path):
-    """(topic, added line) of a patch."""
-    head = None
-    for line in overlay.split_patch(path.read_text(errors="replace"))[1].splitlines():
-        if line.startswith("@@"):
-            head = line.split(" @@ ")[-1].split(" ")[0]
-        elif line[:1] == "+":
-            yield head, line
-
-
 def size(top, all_topics, names):
     """Lines of server source that some topics bring, and how many files of
     MariaDB's they edit."""
@@ -60,7 +51,9 @@ def size(top, all_topics, names):
     for name, path in own_files(top, all_topics, names).items():
         if name.endswith(".patch"):
             edited += 1
-            lines += sum(topic in names for topic, _ in edits_of(path))
+            _, difference = overlay.split_patch(path.read_text(errors="replace"))
+            lines += sum(line[0] == "+" for hunk in hunks.read_hunks(difference)
+                         if hunks.name_of(hunk.topic) in names for line in hunk.lines)
         else:
             lines += path.read_text(errors="replace").count("\n")
     return lines, edited
