@@ -15,12 +15,13 @@ class Problem(Exception):
 
 
 def answer(command, **options):
-    """The exit status of a command, and all that it prints."""
+    """The exit status of a command, and all that it prints; with stderr=None the terminal
+    gets what is said of errors."""
     if "input" not in options:
         options["stdin"] = subprocess.DEVNULL
-    done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, errors="replace",
-                          check=False, **options)
+    options.setdefault("stderr", subprocess.STDOUT)
+    done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, text=True,
+                          errors="replace", check=False, **options)
     return done.returncode, done.stdout
 
 

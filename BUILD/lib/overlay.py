@@ -704,7 +704,7 @@ class Overlay:
     def check(self):
         """Yield a sentence for each rule that the repository breaks."""
         listed = common.run(["git", "ls-files", "-z", "--cached", "--others",
-                             "--exclude-standard"], cwd=self.top)
+                             "--exclude-standard"], cwd=self.top, stderr=None)
         for path in listed.split("\0"):
             content = read(self.top / path) if path else None
             if (content and not path.endswith(NO_LICENSE)

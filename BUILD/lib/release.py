@@ -37,7 +37,7 @@ def release(top):
 def version(top):
     """The version of the commit that is checked out."""
     def git(*words):
-        return answer(["git", "-C", top, *words])
+        return answer(["git", "-C", top, *words], stderr=None)
 
     named = release(top)
     tag = f"refs/tags/tc-{named}"
