@@ -230,7 +230,10 @@ class Runner:
         if self.variant == "patched" and not self.arch:
             self.check_rules(results)
             self.check_tools(results)
-        self.unit_programs(build_type, results)
+        names = sorted(path.stem[:-len("-t")] for path in self.sources()
+                       if path.name.endswith(("-t.c", "-t.cc")))
+        if names and self.variant != "stock":
+            self.ctest(names, build_type, results)
         return results
 
     def check_rules(self, results):
@@ -258,13 +261,6 @@ class Runner:
                              "-p", "test_*.py"], self.top, each_line)
             if status and not results.names("failed"):
                 results.add(f"tests of the tools in {folder}", "failed")
-
-    def unit_programs(self, build_type, results):
-        """The patch set's own unit tests, by MariaDB's ctest."""
-        names = sorted(path.stem[:-len("-t")] for path in self.sources()
-                       if path.name.endswith(("-t.c", "-t.cc")))
-        if names and self.variant != "stock":
-            self.ctest(names, build_type, results)
 
     def ctest(self, names, build_type, results):
         header("unit tests")

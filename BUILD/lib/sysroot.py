@@ -21,7 +21,6 @@ import fetch_source
 from common import run
 
 
-
 def libraries(text):
     """What a build needs for ARCH; libstdc++6 is for running it."""
     return ["libc6-dev", "libstdc++6", *(
