@@ -79,8 +79,8 @@ def debug_tests(source):
         for folder in (top / name, top / "suite" / name,
                        *sorted(source.glob(f"plugin/*/mysql-test/{name}")),
                        *sorted(source.glob(f"storage/*/mysql-test/{name}"))):
-            found += [f"{name}.{file.stem}" for file in sorted({*folder.glob("*.test"),
-                                                                *folder.glob("t/*.test")})
+            files = {*folder.glob("*.test"), *folder.glob("t/*.test")}
+            found += [f"{name}.{file.stem}" for file in sorted(files)
                       if needs_debug(file.resolve(), folder)]
     return list(dict.fromkeys(found))
 

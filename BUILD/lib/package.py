@@ -145,8 +145,8 @@ class Package:
             + f"\n -- {self.maintainer()}  {email.utils.formatdate(moment)}\n")
         copyright_text = (from_debian / "copyright").read_text()
         (debian / "copyright").write_text(
-            copyright_text.rstrip("\n") + "\n\n" + copyright_of(self.top, self.base,
-                                                                selection and selection.names))
+            copyright_text.rstrip("\n") + "\n\n"
+            + copyright_of(self.top, self.base, selection and selection.names))
         installed = (from_debian / f"{REPLACED}.install").read_text()
         plugins = [plugin for plugin in PLUGINS if (self.source / "plugin" / plugin).is_dir()]
         (debian / f"{NAME}.install").write_text(
