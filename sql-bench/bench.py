@@ -396,7 +396,7 @@ def scenario_arguments(scenario):
     """The names of the options that a scenario depends on."""
     parser = argparse.ArgumentParser(add_help=False)
     scenario.add_arguments(parser)
-    return {*vars(parser.parse_args([])), *scenario.also_options}
+    return set(vars(parser.parse_args([])))
 
 
 def series_of(trees):
@@ -481,12 +481,11 @@ def parse(words):
             parser.error(f"unknown scenario '{name}'; there are "
                          + ", ".join(scenarios.ALL))
     options.names = options.names or list(scenarios.ALL)
-    options.own = dict.fromkeys(options.names, options)
     if options.short:
         shorten(options, parser)
     for name in options.names:
         try:
-            scenarios.ALL[name].cells(options.own[name])
+            scenarios.ALL[name].cells(options)
         except BenchError as error:
             parser.error(f"{name}: {error}")
     return options
@@ -494,30 +493,27 @@ def parse(words):
 
 def shorten(options, parser):
     """Give each scenario the settings of the raw data that it is compared with,
-    unless the user names others. Some scenarios share options, so each gets
-    options of its own, options.own[name]."""
+    unless the user names others."""
     options.control = True
     options.pairs = options.pairs or SHORT_PAIRS
     options.budget = options.budget or SHORT_MINUTES
     for name in options.names:
-        own = options.own[name] = argparse.Namespace(**vars(options))
         for key, value in compare.settings_of(options.results, name).items():
             if key != "quick" and getattr(options, key, value) in (
                     None, parser.get_default(key)):
-                setattr(own, key, value)
+                setattr(options, key, value)
 
 
 def check(chosen, options):
     """Fail before anything starts where the machine cannot run a scenario."""
     for scenario in chosen:
         try:
-            scenario.check(options.own[scenario.name])
+            scenario.check(options)
         except BenchError as error:
             raise BenchError(f"{scenario.name}: {error}") from None
     # The tables of all stay in the data directories; those that the interrupted
     # run has made are there
-    size = (3 << 30) + sum(scenario.disk(options.own[scenario.name])
-                            for scenario in chosen)
+    size = (3 << 30) + sum(scenario.disk(options) for scenario in chosen)
     need_disk(options, size - (options.resume and used_disk(options.data)))
 
 
@@ -601,8 +597,8 @@ def main():
 def measure(chosen, options):
     begin = time.monotonic()
     progress = Progress()
-    failed = run_all([Run(scenario, options.own[scenario.name], progress)
-                      for scenario in chosen], options, progress)
+    failed = run_all([Run(scenario, options, progress) for scenario in chosen], options,
+                     progress)
     print(f"{(time.monotonic() - begin) / 60:.1f} minutes")
     if options.short:
         print("\n".join(compare.table(

@@ -27,9 +27,8 @@ sys.dont_write_bytecode = True
 
 import bench                                            # noqa: E402
 import scenarios                                        # noqa: E402
-from scenarios import (cold_open, ddl, farm, farm_rate, # noqa: E402
-                       give_back, hits, instructions, memory,
-                       pages, warm_restart)
+from scenarios import (cold_open, ddl, farm, give_back, hits,  # noqa: E402
+                       instructions, memory, pages, warm_restart)
 from scenarios import wordpress as sites                # noqa: E402
 from benchlib import (callgrind, compare, disk, heap, load,  # noqa: E402
                       report, sysbench, timelimit, usage, visitors,
@@ -269,7 +268,6 @@ class OptionsTest(Case):
         for words in ([], ["--resume"]):
             options = parse("file-fragmentation", *words)
             options.data = self.work
-            options.own = {Fake.name: options}
             with patch.object(bench, "need_disk", lambda _, size: asked.append(size)):
                 bench.check([Fake()], options)
         self.assertGreaterEqual(asked[0] - asked[1], 1 << 20)
@@ -549,12 +547,14 @@ class FarmTest(unittest.TestCase):
         self.assertEqual(len(made), pages.TABLES)
 
     def test_each_cell_has_a_part_and_a_state(self):
-        labels = [cell["label"] for cell in farm_rate.FarmRate.cells(parse(
-            "farm-rate", "--rate=50", "--farm-engines=aria", "--farm-caches=400"))]
-        self.assertEqual(labels[:2], [
-            "aria, table_open_cache=400: warm, 50 %: pages/s",
-            "aria, table_open_cache=400: warm, 50 %: p50 from the arrival, ms"])
-        self.assertEqual(len(labels), 2 * len(pages.OPEN_LABELS))
+        labels = [cell["label"] for cell in sites.Wordpress.cells(parse(
+            "wordpress", "--rate=50", "--wordpress-engines=aria",
+            "--wordpress-caches=400"))]
+        self.assertEqual(labels[:1] + labels[len(pages.CLOSED_LABELS):][:1], [
+            "aria, table_open_cache=400: closed loop: pages/s",
+            "aria, table_open_cache=400: warm, 50 %: pages/s"])
+        self.assertEqual(len(labels), len(pages.CLOSED_LABELS)
+                         + 2 * len(pages.OPEN_LABELS))
 
 
 class FakePages(pages.Pages):
@@ -565,19 +565,18 @@ class FakePages(pages.Pages):
     table_bytes = dict.fromkeys(("myisam", "aria", "innodb"), 1)
 
     def __init__(self, trees, *words):
-        self.options = parse("farm-rate", "--rate=20,50", *words)
+        self.options = parse("wordpress", "--rate=20,50", *words)
         self.options.data = self.options.trees = trees
         self.directory(self.options, "aria").mkdir(parents=True)
         self.said = []
         pages.FULL_RATES.clear()
 
+    rates, states = sites.Wordpress.rates, sites.Wordpress.states
     sites = seconds = classmethod(lambda cls, options: 2)
     engines = classmethod(lambda cls, options: ["aria"])
     caches = classmethod(lambda cls, options: [400])
     pages = classmethod(lambda cls, options, engine: {"page": (1, ["SELECT 1"])})
     forget_comments = classmethod(lambda cls, options, engine: "DELETE 1;")
-    rates = staticmethod(lambda options: integers(options.rate))
-    states = staticmethod(lambda options: pages.states_of(options.rate_states))
 
     def measure(self, *order):
         said = self.said
@@ -1383,18 +1382,13 @@ class CompareTest(Case):
             self.assertRegex(line, wanted)
 
     def test_short_has_the_settings_of_the_raw_data(self):
-        # farm-rate and farm share options: 200 sites once became the farm's, too
-        for name, sites_ in (("farm", 7), ("farm-rate", 200)):
-            self.keep("nonexistent", name, {"settings": {
-                "farm_sites": sites_, "farm_engines": "aria", "quick": False}})
+        self.keep("nonexistent", "farm", {"settings": {
+            "farm_sites": 7, "farm_engines": "aria", "quick": False}})
         with patch.object(bench, "RESULTS", self.work):
-            for names in ("farm", "farm-rate"), ("farm-rate", "farm"):
-                own = parse(*names, "--short").own
-                self.assertEqual((own["farm"].farm_sites, own["farm-rate"].farm_sites,
-                                  own["farm"].farm_engines, own["farm"].control),
-                                 (7, 200, "aria", True))
-            own = parse("farm", "--short", "--farm-sites", "9").own["farm"]
-            self.assertEqual(own.farm_sites, 9)
+            for words, number in (((), 7), (("--farm-sites", "9"), 9)):
+                own = parse("farm", "--short", *words)
+                self.assertEqual((own.farm_sites, own.farm_engines, own.control),
+                                 (number, "aria", True))
 
 
 class ScenariosTest(unittest.TestCase):

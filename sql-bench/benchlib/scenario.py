@@ -24,6 +24,7 @@ class Option:
         kind: a function that makes the value of a text; that of numbers is positive()"""
         self.name, self.text, self.full, self.quick = name, text, full, quick
         self.kind = kind or (positive if isinstance(full, int) else str)
+        self.is_list = self.kind not in (positive, float, str)  # read by __call__()
 
     def add_to(self, parser):
         said = "" if self.full is None else f" (default {self.full}" + (
@@ -32,14 +33,13 @@ class Option:
             f"--{self.name}", help=f"{self.text}{said}",
             default=self.full if self.quick is None else None,
             metavar={positive: "N", integers: "N,N..."}.get(self.kind),
-            # Lists are read later, by __call__()
-            type=str if self.kind in (integers, engines) else self.kind)
+            type=str if self.is_list else self.kind)
 
     def __call__(self, options):
         found = getattr(options, self.name.replace("-", "_"))
         if found is None:
             found = self.full if self.quick is None or not options.quick else self.quick
-        return self.kind(found) if self.kind in (integers, engines) else found
+        return self.kind(found) if self.is_list else found
 
 
 class Scenario:
@@ -55,8 +55,6 @@ class Scenario:
     # So many cells in turn are measured together: the later ones go on from
     # where the first one has left the server
     together = 1
-    # Options of other scenarios that this one depends on, too
-    also_options = ()
     caveat = ""                 # what the numbers do not show
 
     @classmethod

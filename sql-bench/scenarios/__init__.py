@@ -36,7 +36,6 @@ from .catalog import Catalog
 from .cold_open import ColdOpen
 from .ddl import Ddl
 from .farm import Farm
-from .farm_rate import FarmRate
 from .file_fragmentation import FileFragmentation
 from .give_back import GiveBack
 from .hits import Hits
@@ -57,6 +56,6 @@ from .working_set import WorkingSet
 ALL = {scenario.name: scenario
        for scenario in (OpenTables, TableCache, Sysbench, InnodbOpenFiles,
                         FileFragmentation, InformationSchema, WorkingSet, QueryCache,
-                        ColdOpen, WarmRestart, Farm, FarmRate, Wordpress, Memory,
+                        ColdOpen, WarmRestart, Farm, Wordpress, Memory,
                         Triggers, TriggersWritten, GiveBack, Catalog, Hits,
                         Instructions, Ddl)}

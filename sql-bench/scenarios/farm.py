@@ -140,7 +140,7 @@ class Farm(Pages):
         "They are measured after warming up for as long as the measurement takes.")
     caveat = (
         "A closed loop: a faster server gets more pages at the same time, so a page's "
-        "time says little of what a visitor waits (see the farm at a given rate). "
+        "time says little of what a visitor waits (see wordpress). "
         f"{GENERATOR} All files are in the page cache. Sites that are seldom asked for "
         "come up for the first time during the measurement, too. A server that "
         "shows more pages in the same time has read more definitions, and these "

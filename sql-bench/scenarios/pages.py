@@ -6,7 +6,7 @@ import json
 from benchlib import visitors
 from benchlib.load import read_files
 from benchlib.scenario import (CONTROL, RESERVED_DESCRIPTORS, OwnServers,
-                               descriptor_limit, integers, tree_of)
+                               descriptor_limit, tree_of)
 from benchlib.servers import BenchError, Server, make_once
 from benchlib.statistics import median
 from benchlib.usage import resident
@@ -277,18 +277,6 @@ class Pages(OwnServers):
 
 
 FULL_RATES = {}                 # of stock, by the file that keeps it
-
-
-class AtRates(Pages):
-    """A scenario with the options --rate and --rate-states."""
-
-    @staticmethod
-    def rates(options):
-        return integers(options.rate)
-
-    @staticmethod
-    def states(options):
-        return states_of(options.rate_states)
 
 
 def states_of(text):

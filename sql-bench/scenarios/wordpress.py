@@ -8,8 +8,7 @@ from benchlib import visitors, wordpress
 from benchlib.scenario import Option, engines, integers
 from benchlib.servers import BenchError
 
-from .farm_rate import OPEN_LOOP
-from .pages import CLIENTS, GENERATOR, TABLES, AtRates, account
+from .pages import AT_ONCE, CLIENTS, GENERATOR, TABLES, Pages, account, states_of
 
 # How many of 100 pages are of which kind; the scenario's choice
 KINDS = {"front": 40, "post": 35, "archive": 10, "login": 5, "admin": 5,
@@ -26,7 +25,7 @@ def clone(number, tables):
     return "\n".join(text) + "\n"
 
 
-class Wordpress(AtRates):
+class Wordpress(Pages):
     name = "wordpress"
     title = "Sites of WordPress"
     source = "hosts of WordPress with an account and a database a site"
@@ -45,13 +44,20 @@ class Wordpress(AtRates):
         "; a comment writes. The n-th site is asked for 1/n times as often as the "
         "first one.\n\n"
         f"Closed loop: {CLIENTS} clients ask for the next page at once, after they "
-        "were busy for as long as is measured. Rates: " + OPEN_LOOP)
+        "were busy for as long as is measured. Rates: Visitors come by chance "
+        "(exponential gaps), the same ones for each server. Their average rate is a "
+        "given part of the rate that the stock server shows with these sites when it is "
+        "warm and its clients are all busy. That rate is measured once for each engine "
+        "and cache, and is the same for each server and start. A page takes from the "
+        "visitor's arrival to its end, so a stall counts for all who wait. At most "
+        f"{AT_ONCE} pages are shown at once.\n\n"
+        "- 'warm': before, all clients were busy for as long as is measured.\n"
+        "- 'after a restart': the server has shown no page before.")
     caveat = (
         "Nobody renders the pages: with PHP on the same machine a page takes "
         "several times as long, and the server's share is smaller. " + GENERATOR +
         " All files are in the page cache. There are no plugins, and one post of each "
         "site is asked for. The mix of pages is a guess.")
-    also_options = ("rate", "rate_states")
     made = "wordpress"
     table_bytes = {"myisam": 24 << 10, "aria": 72 << 10, "innodb": 160 << 10}
     closed_loop = "closed loop: "
@@ -59,8 +65,13 @@ class Wordpress(AtRates):
     sites = Option("wordpress-sites", "number of sites", 1000, 100)
     engines = Option("wordpress-engines", "engines", "innodb,myisam,aria", kind=engines)
     caches = Option("wordpress-caches", "table_open_cache", "2000", "400", integers)
-    seconds = Option("wordpress-seconds", "of a measurement, and of warming up before it; "
-                     "--rate and --rate-states hold, too", 20, 3)
+    seconds = Option("wordpress-seconds", "of a measurement, and of warming up before it", 20,
+                     3)
+    rates = Option("rate", "visitors, in percent of what stock can do", "20,50,80,100", "50",
+                   integers)
+    states = Option("rate-states", "warm, cold (after a restart), or both", "warm,cold",
+                    kind=states_of)
+
     @classmethod
     def check(cls, options):
         visitors.require()
