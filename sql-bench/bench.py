@@ -11,12 +11,6 @@ With --short, each scenario is measured with the settings of the raw data that
 sql-bench/results has, so that the two can be compared: a table at the end says
 what got worse.  That is what to run before a release of the patch set.
 
-With --budget, each scenario gets its share of the time, by its weight.  Time
-that an earlier one has left over goes to the later ones.  Within its share a
-scenario chooses how long a measurement lasts; when the share is used up it ends
-with the measurements that it has.  Time that is left over in the end goes to
-scenarios that lack some.
-
 A scenario that fails says so, and the other scenarios run all the same.
 
 After each measurement the raw data is saved as JSON, so an interrupted run
@@ -46,8 +40,7 @@ from benchlib.scenario import (CONTROL, need_disk, tree_of,  # noqa: E402
                                used_disk)
 from benchlib.servers import (NOT_DURABLE, VERSIONS, BenchError,  # noqa: E402
                               Server, stop_all)
-from benchlib.timelimit import (OutOfTime, obey_signals,    # noqa: E402
-                                set_limit, whole)
+from benchlib.signals import obey_signals, whole           # noqa: E402
 import scenarios                                            # noqa: E402
 
 VARIANTS = ("stock", "patched")
@@ -57,10 +50,7 @@ CLAIMS = TOP / "sql-bench/claims"
 # Files that no benchmark reads, as git's patterns
 UNREAD = ("**/*.md", "docs/**", "sql-bench/results/**", "BUILD/lib/tested-*",
           "mysql-test/**", "**/mysql-test/**", "unittest/**")
-QUICK_MINUTES = 10              # the whole of --quick
-SHORT_MINUTES = 240             # the whole of --short
 SHORT_PAIRS = 3
-END = 15                        # seconds of a share kept for stopping servers
 
 
 class Progress:
@@ -135,8 +125,6 @@ class Run:
                               or (1 if options.quick else scenario.pairs))
         self.pairs = self.pairs_a_start * options.starts
         self.cells = scenario.cells(options)
-        self.deadline = None
-        self.failed = False
         self.control = ([self.server(CONTROL)]
                         if options.control and scenario.needs_servers else [])
         self.file = options.output / f"{scenario.name}.json"
@@ -219,23 +207,16 @@ class Run:
     def order(self, pair):
         return in_turn(self.scenario.turns, pair)
 
-    def out_of_time(self):
-        if self.deadline and time.monotonic() > self.deadline:
-            raise OutOfTime
-
     def preparing(self, text, done, total):
-        self.out_of_time()
         self.progress.show(f"{self.scenario.name}: {text}, {done} of {total}")
 
     def measure(self, server, index, pair):
         values = self.values(index, server.variant)
         if len(values) > pair:
             return                      # of the run that is resumed
-        if index % self.scenario.together == 0:
-            self.out_of_time()
         now = time.monotonic()
         missing = self.missing()
-        if not self.deadline and self.first_missing > missing:
+        if self.first_missing > missing:
             self.progress.end = now + missing * (
                 (now - self.begin) / (self.first_missing - missing))
         self.progress.show(f"{self.scenario.name}: pair {pair + 1} of "
@@ -261,33 +242,17 @@ class Run:
                 variant, []).append(details)
         self.values(index, variant).append(measured)
 
-    def run(self, seconds=None):
-        """Measure, for that many seconds at most if that is given."""
+    def run(self):
         self.drop_cut()
+        self.progress.end = None
         if not self.missing():
             return
-        self.options.each = self.deadline = None
-        try:
-            if seconds is not None:
-                left = max(seconds - END, 0.8 * seconds)
-                self.deadline = time.monotonic() + left
-                # Nothing is begun after that; what runs then has a little
-                # more time
-                set_limit((left + seconds) / 2)
-            if not self.scenario.needs_servers:
-                self.run_program()
-                return
-            servers = self.prepare()
-            if self.deadline:
-                # The time of one measurement, for a scenario that can choose
-                self.options.each = ((self.deadline - time.monotonic())
-                                     / self.missing())
-            self.begin, self.first_missing = time.monotonic(), self.missing()
-            self.run_in_turn(servers)
-        except OutOfTime:
-            pass
-        finally:
-            set_limit(0)
+        if not self.scenario.needs_servers:
+            self.run_program()
+            return
+        servers = self.prepare()
+        self.begin, self.first_missing = time.monotonic(), self.missing()
+        self.run_in_turn(servers)
 
     def run_program(self):
         self.scenario.prepare_program(self.options.trees, self.options,
@@ -299,7 +264,6 @@ class Run:
                          if cell.get("part") == part]
                 if len(self.values(cells[0], "stock")) > pair:
                     continue            # of the run that is resumed
-                self.out_of_time()
                 self.progress.show(f"{self.scenario.name}: pair {pair + 1} of "
                                    f"{self.pairs}"
                                    + (f", {part.rstrip(' ,:')}" if part else ""))
@@ -323,35 +287,19 @@ class Run:
         servers["stock"].stop()
         return servers
 
-    def warm_up(self, server):
-        self.out_of_time()
-        self.progress.show(f"{self.scenario.name}: warming up "
-                           f"{server.variant}")
-        self.scenario.warm_up(server, self.options)
-        self.data["versions"][server.variant] = server.version()
-
     def run_in_turn(self, servers):
         for pair in range(self.pairs):
-            turns = [*(servers[v] for v in self.order(pair)), *self.control]
-            cut = False
-            for number, server in enumerate(turns):
+            for server in [*(servers[v] for v in self.order(pair)), *self.control]:
                 if all(len(self.values(index, server.variant)) > pair
                        for index in range(len(self.cells))):
                     continue            # of the run that is resumed
-                # In too short a time each server comes to some of the cells
-                now = time.monotonic()
-                end = (now + (self.deadline - now) / (len(turns) - number)
-                       if self.deadline and pair == 0 else None)
                 with server:
-                    self.warm_up(server)
+                    self.progress.show(f"{self.scenario.name}: warming up "
+                                       f"{server.variant}")
+                    self.scenario.warm_up(server, self.options)
+                    self.data["versions"][server.variant] = server.version()
                     for index in range(len(self.cells)):
-                        if (end and time.monotonic() > end
-                                and index % self.scenario.together == 0):
-                            cut = True
-                            break
                         self.measure(server, index, pair)
-            if cut:
-                raise OutOfTime
 
     def finish(self):
         """Print the table and the scenario's remarks, and keep them beside the raw
@@ -422,18 +370,12 @@ def parse(words):
                         "of the servers (default 1): one start differs from "
                         "the next by more than the pairs of one do")
     parser.add_argument("--quick", action="store_true",
-                        help="fewer cells and one pair, in "
-                        f"{QUICK_MINUTES} minutes at most")
+                        help="fewer cells and one pair: to see whether all works")
     parser.add_argument("--short", action="store_true",
                         help="measure again what sql-bench/results has, with "
                         f"its settings, {SHORT_PAIRS} pairs and --control, and "
                         "say what got worse. With --resume it goes on where "
                         "it was interrupted")
-    parser.add_argument("--budget", type=float, metavar="MINUTES",
-                        help="time for all scenarios together; each gets its "
-                        "share, and ends with what it has (default: as long "
-                        f"as it takes; quick {QUICK_MINUTES}, short "
-                        f"{SHORT_MINUTES})")
     parser.add_argument("--control", action="store_true",
                         help="measure the stock server a second time in each "
                         "turn: what its ratio to itself shows is noise")
@@ -464,15 +406,12 @@ def parse(words):
         place = options.trees.name
     options.data = (options.data / place if options.data
                     else options.trees / "bench").resolve()
-    options.each = None
-    for name in ("pairs", "starts", "budget"):
+    for name in ("pairs", "starts"):
         value = getattr(options, name)
         if value is not None and value <= 0:
             parser.error(f"--{name} must be more than 0")
     if options.quick and options.short:
         parser.error("--quick does not go with --short")
-    if options.quick and options.budget is None:
-        options.budget = QUICK_MINUTES
     options.results = RESULTS / series_of(options.trees)
     if options.names == ["all"]:
         options.names = []
@@ -496,7 +435,6 @@ def shorten(options, parser):
     unless the user names others."""
     options.control = True
     options.pairs = options.pairs or SHORT_PAIRS
-    options.budget = options.budget or SHORT_MINUTES
     for name in options.names:
         for key, value in compare.settings_of(options.results, name).items():
             if key != "quick" and getattr(options, key, value) in (
@@ -524,45 +462,26 @@ def need_raw_data(directory):
                          "BUILD/bench measure first, or name its --output")
 
 
-def run_all(runs, options, progress):
-    """Run the scenarios, in the time that --budget allows; return what went
-    wrong, as sentences."""
+def run_all(runs, progress):
+    """Run the scenarios; return what went wrong, as sentences."""
     failed = []
-    if options.budget:
-        progress.end = time.monotonic() + 60 * options.budget
 
-    def attempt(run, what, *arguments):
+    def attempt(run, what):
         try:
-            what(*arguments)
+            what()
         except BenchError as error:
             failed.append(f"{run.scenario.name}: {error}")
-            run.failed = True
         except Exception as error:              # pylint: disable=W0718
             traceback.print_exc()
             failed.append(f"{run.scenario.name}: {error!r}")
-            run.failed = True
 
-    def run_one(run, later):
-        seconds = None
-        if options.budget:
-            seconds = ((progress.end - time.monotonic())
-                       * run.scenario.weight
-                       / sum(r.scenario.weight for r in (run, *later)))
+    for run in runs:
         try:
-            if seconds is None or seconds > END / 2:
-                attempt(run, run.run, seconds)
+            attempt(run, run.run)
         finally:
             progress.clear()
             attempt(run, stop_all)
             attempt(run, run.finish)
-
-    for number, run in enumerate(runs):
-        run_one(run, runs[number + 1:])
-    if options.budget:
-        runs = [run for run in runs if run.missing() and not run.failed]
-        for number, run in enumerate(runs):
-            if progress.end - time.monotonic() > 2 * END:
-                run_one(run, runs[number + 1:])
     return failed
 
 
@@ -597,8 +516,7 @@ def main():
 def measure(chosen, options):
     begin = time.monotonic()
     progress = Progress()
-    failed = run_all([Run(scenario, options, progress) for scenario in chosen], options,
-                     progress)
+    failed = run_all([Run(scenario, options, progress) for scenario in chosen], progress)
     print(f"{(time.monotonic() - begin) / 60:.1f} minutes")
     if options.short:
         print("\n".join(compare.table(

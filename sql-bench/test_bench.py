@@ -31,14 +31,13 @@ from scenarios import (cold_open, ddl, farm, give_back, hits,  # noqa: E402
                        instructions, memory, pages, warm_restart)
 from scenarios import wordpress as sites                # noqa: E402
 from benchlib import (callgrind, compare, disk, heap, load,  # noqa: E402
-                      report, sysbench, timelimit, usage, visitors,
+                      report, signals, sysbench, usage, visitors,
                       wire, wordpress)
 from benchlib.scenario import (CONTROL, Scenario, integers,  # noqa: E402
                                need_disk)
 from benchlib.servers import BenchError, Server, make_once   # noqa: E402
 from benchlib.statistics import (geometric_mean,        # noqa: E402
                                  interval, percentile, ratio_of_pairs)
-from benchlib.timelimit import OutOfTime                # noqa: E402
 
 SYSBENCH = """\
 SQL statistics:
@@ -234,15 +233,11 @@ class OptionsTest(Case):
             self.assertIn(name, said)
 
     def test_values_that_make_no_sense(self):
-        for word in ("--pairs=0", "--budget=0", "--tables=0", "--sysbench-rows=-1",
+        for word in ("--pairs=0", "--starts=0", "--tables=0", "--sysbench-rows=-1",
                      "--rate-states=hot"):
             self.fails(word)
         with self.assertRaises(BenchError):
             integers("64,x")
-
-    def test_quick_is_bounded(self):
-        self.assertEqual(parse("--quick").budget, bench.QUICK_MINUTES)
-        self.assertIsNone(parse().budget)
 
     def test_cache_beyond_descriptors_is_refused(self):
         self.assertSays("ulimit -Hn", BenchError, scenarios.ALL["open-tables"].check,
@@ -287,7 +282,7 @@ class Fake(Scenario):
     together = 2
     pairs = 2
 
-    def __init__(self, stop_after=99, error=OutOfTime):
+    def __init__(self, stop_after=99, error=KeyboardInterrupt):
         self.left, self.error = stop_after, error
         self.done = []
 
@@ -329,10 +324,15 @@ class RunTest(Case):
         run.progress.show = lambda text: None
         return run
 
+    def interrupted(self, scenario):
+        run = self.start(scenario)
+        with self.assertRaises(KeyboardInterrupt):
+            run.run()
+        return run
+
     def test_what_was_cut_is_measured_again_with_what_belongs_to_it(self):
         scenario = Fake(stop_after=3)
-        run = self.start(scenario)
-        run.run()
+        run = self.interrupted(scenario)
         self.assertEqual(run.missing(), 5)
         scenario.left = 99
         run.run()
@@ -347,7 +347,7 @@ class RunTest(Case):
                 self.assertEqual(len(cell["details"][variant]), 2)
 
     def test_resume_keeps_pairs_and_refuses_another_revision(self):
-        self.start(Fake(stop_after=5)).run()
+        self.interrupted(Fake(stop_after=5))
         scenario = Fake()
         self.start(scenario, "--resume").run()
         self.assertEqual(len(scenario.done), 4)
@@ -391,8 +391,7 @@ class RunTest(Case):
         file = self.work / "fake.json"
         self.start(Fake()).run()
         before = file.read_text()
-        run = self.start(Fake(stop_after=0))
-        run.run()
+        run = self.interrupted(Fake(stop_after=0))
         with contextlib.redirect_stdout(io.StringIO()) as said:
             run.finish()
         self.assertIn("nothing was measured", said.getvalue())
@@ -401,8 +400,7 @@ class RunTest(Case):
         self.assertEqual((self.work / "fake.json.old").read_text(), before)
 
     def test_the_table_is_printed_and_kept(self):
-        run = self.start(Fake(stop_after=6))
-        run.run()
+        run = self.interrupted(Fake(stop_after=6))
         with contextlib.redirect_stdout(io.StringIO()) as said:
             run.finish()
         kept = (self.work / "fake.txt").read_text()
@@ -416,7 +414,7 @@ class RunTest(Case):
             with contextlib.redirect_stdout(io.StringIO()), \
                     contextlib.redirect_stderr(io.StringIO()):
                 runs = [self.start(Fake(0, error)), self.start(other)]
-                failed = bench.run_all(runs, runs[0].options, runs[0].progress)
+                failed = bench.run_all(runs, runs[0].progress)
             self.assertEqual(len(failed), 1)
             self.assertTrue(failed[0].startswith("fake: "))
             self.assertEqual(len(other.done), 8)
@@ -473,37 +471,30 @@ class RunTest(Case):
                 self.assertEqual(set(place), {"a", "b", "c"})
 
 
-class TimeLimitTest(unittest.TestCase):
+class SignalsTest(unittest.TestCase):
     def setUp(self):
-        for number in (*timelimit.ENDING, signal.SIGALRM):
+        for number in signals.ENDING:
             self.addCleanup(signal.signal, number, signal.getsignal(number))
-        timelimit.obey_signals()
+        signals.obey_signals()
 
     def test_what_must_be_whole_is_done_first(self):
         done = []
-        for number, error in ((signal.SIGALRM, OutOfTime),
-                              (signal.SIGTERM, KeyboardInterrupt)):
-            with self.assertRaises(error):
-                with timelimit.whole():
-                    with timelimit.whole():
-                        os.kill(os.getpid(), number)
-                        done.append("inner")
-                    done.append("outer")
-        self.assertEqual(done, 2 * ["inner", "outer"])
+        with self.assertRaises(KeyboardInterrupt):
+            with signals.whole():
+                with signals.whole():
+                    os.kill(os.getpid(), signal.SIGTERM)
+                    done.append("inner")
+                done.append("outer")
+        self.assertEqual(done, ["inner", "outer"])
 
     def test_who_asks_twice_to_end_does_not_wait(self):
         with self.assertRaises(KeyboardInterrupt):
-            with timelimit.whole():
+            with signals.whole():
                 os.kill(os.getpid(), signal.SIGTERM)
                 os.kill(os.getpid(), signal.SIGTERM)
                 self.fail("went on")
-        with timelimit.whole():         # not a third time
+        with signals.whole():           # not a third time
             pass
-
-    def test_end_of_the_limit_forgets_what_comes_late(self):
-        with timelimit.whole():
-            os.kill(os.getpid(), signal.SIGALRM)
-            timelimit.set_limit(0)
 
 
 class MakeOnceTest(Case):

@@ -106,7 +106,7 @@ def table(directory, results, names, repeatable=()):
                  "beyond the spread of stock against itself")
     if few:
         lines.append(f"{few} more were not compared: fewer than {PAIRS} pairs, now or "
-                     "then; give them more time (--budget)")
+                     "then")
     # How much faster than stock a server is depends on the processor's caches
     lines += [f"measured on another processor ({processors}): {', '.join(names)}"
               for processors, names in others.items()]

@@ -9,7 +9,7 @@ import sys
 
 from . import wire
 from .servers import BenchError
-from .timelimit import obey_signals
+from .signals import obey_signals
 
 
 def run_program(main):

@@ -51,7 +51,6 @@ class Scenario:
     # and so on as often as the others
     turns = ("stock", "patched")
     repeatable = False          # whether its numbers do not depend on time
-    weight = 1                  # share of --budget
     # So many cells in turn are measured together: the later ones go on from
     # where the first one has left the server
     together = 1

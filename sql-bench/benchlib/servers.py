@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 import time
 
-from .timelimit import whole
+from .signals import whole
 from .usage import cpu_time, usage
 
 

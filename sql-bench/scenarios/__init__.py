@@ -7,7 +7,6 @@ A scenario is a class with
   question, method, caveat   for the report; caveat: what is not shown
   unit, higher_is_better
   pairs                 of a full run
-  weight                its share of --budget
   needs_servers         True: the servers run one after the other on one data
                         directory. False: it starts them itself, in
                         measure_pair(trees, options, part, order) for each of
@@ -27,8 +26,7 @@ A scenario is a class with
   prepare(server, options, progress)
   warm_up(server, options)   after each start of a server
   measure(server, cell, options)   a number in the scenario's unit, or a
-                        dictionary with a "value" and what else to keep.  With
-                        --budget, options.each is the time for it in seconds
+                        dictionary with a "value" and what else to keep
   remarks(results, options)        sentences with what follows from the numbers
 """
 

@@ -64,7 +64,6 @@ class Catalog(OwnServers):
         "One statement runs at a time. The server's own tables of accounts are "
         "Aria tables in the page cache.")
     unit = "as named"
-    weight = 6
     pairs = 3
 
     numbers = Option("catalog-databases", "numbers of databases",

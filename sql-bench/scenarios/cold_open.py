@@ -186,7 +186,6 @@ class ColdOpen(OwnServers):
         "connections that read known tables. Nothing is read from a disk; the slow one "
         "is disk.c.")
     unit = "as named"
-    weight = 8
 
     tables = Option("cold-tables", "number of tables", 20000, 3000)
 

@@ -117,7 +117,6 @@ class Ddl(Scenario):
         "Most of the time is what the file system and the disk take for a sync, "
         "and that differs between machines.")
     unit = "as named"
-    weight = 3
     pairs = 3
     together = 2
 

@@ -37,7 +37,6 @@ class FileFragmentation(Scenario):
         "data grew beyond memory.")
     unit = "as named"
     together = 3
-    weight = 6
 
     counts = Option("frag-tables", "numbers of tables", "1,10,100,1000,10000", "1,100",
                     integers)

@@ -62,7 +62,6 @@ class GiveBack(OwnServers):
         "definition of InnoDB's. The memory before the first reading includes "
         "that of 24 tables.")
     unit = "% of the growth"
-    weight = 3
 
     tables = Option("back-tables", "number of tables", 3000, 1200)
     engines = Option("back-engines", "engines", "myisam,aria,innodb", kind=engines)

@@ -125,7 +125,6 @@ class Hits(TakingTurns):
         "sysbench takes a share of the same CPUs. One start of a server differs "
         "from the next by more than pairs within a start do, so each pair is a "
         "start.")
-    weight = 6
 
     connections = Option("hits-connections", "numbers of connections", "1,8,16,256,1024",
                          "1,8", integers)

@@ -25,7 +25,6 @@ class InformationSchema(Scenario):
         "information_schema.tables, over one schema of many one-column tables. "
         "Before, the cache is filled with tables of the schema. All definitions "
         "are cached, InnoDB's, too.")
-    weight = 3
     caveat = (
         "One query at a time, on an idle server. What such a query does to others "
         "is the next experiment. If table_definition_cache is smaller than the "

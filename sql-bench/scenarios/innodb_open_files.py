@@ -39,7 +39,6 @@ class InnodbOpenFiles(Scenario):
     unit = "as named"
     together = 4
     longest = {}                # of each server's latest writes
-    weight = 10
 
     tables = Option("files-tables", "number of tables", 20000, 2000)
     connections = Option("files-connections", "number of connections", 8)
@@ -132,7 +131,4 @@ class InnodbOpenFiles(Scenario):
 
     @staticmethod
     def seconds(options):
-        if options.each:
-            # Two measurements of four and a first touch; three starts
-            return min(max(round(options.each - 2), 2), 30)
         return 2 if options.quick else 10

@@ -70,7 +70,6 @@ class Instructions(OwnServers):
         "instructions.")
     unit = "instructions"
     higher_is_better = False
-    weight = 3
     pairs = 1
     repeatable = True
 

@@ -52,7 +52,6 @@ class Memory(OwnServers):
         "whole memory does not.")
     unit = "as named"
     repeatable = True
-    weight = 4
 
     numbers = Option("memory-tables", "numbers of tables", "10000,100000", "2000",
                      integers)

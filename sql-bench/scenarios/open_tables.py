@@ -25,7 +25,6 @@ class OpenTables(Scenario):
         "A measurement stops after one round over the tables, with several threads "
         f"after {ROUNDS} statements a table, or after a time limit.")
     unit = "tables/s"
-    weight = 10
     caveat = (
         "The tables have no rows: what is read from a table after it was opened "
         "comes on top. Their files are in the page cache, InnoDB's pages in the "
@@ -112,7 +111,5 @@ class OpenTables(Scenario):
 
     @staticmethod
     def seconds(options):
-        """The limit of one round; filling the cache takes time, too."""
-        if options.each:
-            return min(max(round(0.6 * options.each), 1), 15)
+        """The limit of one round."""
         return 5 if options.quick else 15

@@ -57,7 +57,6 @@ class Pages(OwnServers):
     at each of rates(options), in each of states(options)."""
 
     unit = "as named"
-    weight = 10
     turns = ("stock", "patched", CONTROL)
     besides = ()
     made = None                 # which sites they are; in the data's directory

@@ -114,7 +114,6 @@ class QueryCache(OwnServers):
         "longest times are those for which "
         "the kernel had taken the CPU away from the thread that held the lock.")
     unit = "as named"
-    weight = 6
     besides = ()
 
     megabytes = Option("qc-megabytes", "query_cache_size", 1024, 256)

@@ -36,7 +36,6 @@ class Sysbench(TakingTurns):
         "0.93 to 1.12, their geometric mean 1.02. So a cell's ratio in that range "
         "shows nothing.")
     unit = "transactions/s"
-    weight = 8
 
     scripts = Option("scripts", "sysbench's scripts", ",".join(SCRIPTS))
     threads = Option("sysbench-threads", "numbers of threads", "1,16,64,256,2048", "1,64",

@@ -27,7 +27,6 @@ class TableCache(Scenario):
         "'stock' is a model of MariaDB's lists and locks, not its code. Threads "
         "that do nothing else meet more often than those of a server do.")
     unit = "pairs/s"
-    weight = 1.5
     needs_servers = False
 
     threads = Option("core-threads", "numbers of threads", "1,2,8,64", kind=integers)

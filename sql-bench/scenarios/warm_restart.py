@@ -56,7 +56,6 @@ class WarmRestart(OwnServers):
     unit = "as named"
     higher_is_better = False
     besides = (CONTROL, NO_PLUGIN)
-    weight = 4
     pairs = 3
 
     number = Option("restart-tables", "number of tables", 8000, 1000)

@@ -31,7 +31,6 @@ class WorkingSet(Scenario):
         "that sums up the sizes of many MyISAM tables again and again.")
     unit = "as named"
     together = 3
-    weight = 5
     caveat = (
         "The cache has room for the working set. With few CPUs the schema query "
         "takes time from the readers, whatever the cache does.")
