@@ -222,14 +222,9 @@ class Run:
         self.progress.show(f"{self.scenario.name}: pair {pair + 1} of "
                            f"{self.pairs}, {server.variant}, "
                            f"{self.cells[index]['label']}")
-        before = server.counters()
-        measured = self.scenario.measure(server, self.cells[index],
-                                         self.options)
-        if not isinstance(measured, dict):
-            measured = {"value": measured}
+        measured = self.scenario.measure(server, self.cells[index], self.options)
         with whole():
-            self.append(index, server.variant,
-                        {**a_statement(before, server.counters()), **measured})
+            self.append(index, server.variant, measured)
             self.save()
 
     def append(self, index, variant, measured):
@@ -326,18 +321,6 @@ def in_turn(names, pair):
     lap, first = divmod(pair, len(names))
     order = names[first:] + names[:first]
     return order[::-1] if len(names) > 2 and lap % 2 else order
-
-
-def a_statement(before, after):
-    """What a server did for each statement between two calls of counters():
-    the raw data keeps it, so that one can tell hits from misses."""
-    found = {name: after[name] - before[name]
-             for name in after if name in before}
-    statements = found.pop("questions")
-    found = {name: value / statements for name, value in found.items()
-             if statements > 0 and value >= 0}
-    return {**found, "statements": statements,
-            "instances": after["instances"]}
 
 
 def scenario_arguments(scenario):

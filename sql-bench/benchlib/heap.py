@@ -22,7 +22,7 @@ def meta(identifier, owner):
             f"KEY ({owner}), KEY (meta_key(191))")
 
 
-WORDPRESS = {
+TABLES = {
     "users": f"ID {ID}, user_login {text(60)}, user_pass {text(255)}, "
              f"user_nicename {text(50)}, user_email {text(100)}, "
              f"user_url {text(100)}, user_registered {WHEN}, "
@@ -80,23 +80,22 @@ WORDPRESS = {
              f"link_notes MEDIUMTEXT NOT NULL, link_rss {text(255)}, "
              "KEY (link_visible)",
 }
-SCHEMAS = {"one column": {"t": "a INT"}, "WordPress": WORDPRESS}
 
 
-def create(schema, engine, number):
-    """SQL for that many databases with the tables of a schema."""
+def create(engine, number):
+    """SQL for that many databases with these tables."""
     return "".join(
         f"CREATE DATABASE site{n};\n" + "".join(
             f"CREATE TABLE site{n}.wp_{name} ({columns}) ENGINE={engine} "
             "DEFAULT CHARSET=utf8mb4;\n"
-            for name, columns in SCHEMAS[schema].items())
+            for name, columns in TABLES.items())
         for n in range(number))
 
 
-def read(schema, first, end):
+def read(first, end):
     """SQL that reads each table once."""
     return "".join(f"SELECT * FROM site{n}.wp_{name} LIMIT 1;\n"
-                   for n in range(first, end) for name in SCHEMAS[schema])
+                   for n in range(first, end) for name in TABLES)
 
 
 def compile_heap_size(directory):
@@ -104,7 +103,7 @@ def compile_heap_size(directory):
     return compile_library("heap_size", directory)
 
 
-def measure(server, schema, databases, library):
+def measure(server, databases, library):
     """Bytes a table, of a server that has not been started."""
     file = server.datadir.parent.resolve() / "heap-size"
     server.environment = {
@@ -119,8 +118,8 @@ def measure(server, schema, databases, library):
 
     first = databases // 5
     with server:
-        server.sql(read(schema, 0, first))
+        server.sql(read(0, first))
         before = used()
-        server.sql(read(schema, first, databases))
+        server.sql(read(first, databases))
         grown = used() - before
-    return round(grown / ((databases - first) * len(SCHEMAS[schema])))
+    return round(grown / ((databases - first) * len(TABLES)))

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Clients of a server, each a process, and the server's usage meanwhile."""
+"""Clients of a server, each a process, and the server's CPU time meanwhile."""
 
 import multiprocessing
 import time
 
 from . import wire
 from .processes import in_processes
-from .usage import usage
+from .usage import cpu_time
 
 
 def client(pipe, begin, work, socket, database, *arguments):
@@ -19,21 +19,19 @@ def client(pipe, begin, work, socket, database, *arguments):
 def run(server, database, *clients):
     """Run clients, each a tuple of a function, which is given a session of the
     database, and its other arguments; return their answers, when they began,
-    and what the server has used meanwhile, as usage() has it."""
+    and the seconds of CPU time that the server has used meanwhile."""
     begin = multiprocessing.Barrier(len(clients) + 1)
     found = {}
 
     def started():
         begin.wait()
         found["begin"] = time.monotonic()
-        found["before"] = usage(server.process.pid)
+        found["before"] = cpu_time(server.process.pid)
 
     answers = in_processes(
         client, [(begin, work, server.socket, database, *arguments)
                  for work, *arguments in clients], started)
-    after = usage(server.process.pid)
-    return answers, found["begin"], [b - a for a, b in
-                                     zip(found["before"], after)]
+    return answers, found["begin"], cpu_time(server.process.pid) - found["before"]
 
 
 def read_files(directory):

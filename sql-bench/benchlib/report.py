@@ -10,9 +10,6 @@ from .scenario import CONTROL
 from .statistics import geometric_mean, interval, median, ratio_of_pairs
 
 VARIANTS = ("stock", "patched")
-FULL = 5                        # pairs of a full run, at least
-# In the label of a cell that has a unit of its own
-MORE_IS_BETTER = ("/s", "KiB in an extent", "results kept", "hits in")
 AS_NAMED = "as named"           # the unit of each cell is in its label
 # The release series whose results come first
 FIRST_SERIES = "10.11"
@@ -146,9 +143,7 @@ def likely(values, name, data):
 def is_rate(data, cell):
     """Whether more is better: where each cell has a unit of its own, its label
     tells."""
-    if data["unit"] != AS_NAMED:
-        return data["higher_is_better"]
-    return any(word in cell["label"] for word in MORE_IS_BETTER)
+    return "/s" in cell["label"] if data["unit"] == AS_NAMED else data["higher_is_better"]
 
 
 def gains(data):

@@ -17,7 +17,7 @@ import tempfile
 import time
 
 from .signals import whole
-from .usage import cpu_time, usage
+from .usage import cpu_time
 
 
 class BenchError(Exception):
@@ -216,20 +216,6 @@ class Server:
         stamp = revision[0][1].partition("+")[2] if revision else ""
         return (self.sql("SELECT VERSION()")[0][0]
                 + (f" ({stamp})" if stamp else ""))
-
-    def counters(self):
-        """What the server has done so far: statements, tables opened, hits of
-        the table cache; us of CPU time and voluntary context switches; and its
-        table_open_cache_active_instances."""
-        names = {"Questions": "questions", "Opened_tables": "opens",
-                 "Table_open_cache_hits": "hits",
-                 "Table_open_cache_active_instances": "instances"}
-        rows = self.sql("SHOW GLOBAL STATUS WHERE Variable_name IN ('"
-                        + "','".join(names) + "')")
-        found = {names[name]: int(value) for name, value in rows}
-        seconds, found["switches"] = usage(self.process.pid)
-        found["cpu_us"] = 1e6 * seconds
-        return found
 
     def cpu_seconds(self):
         """CPU time that the server has used."""

@@ -39,15 +39,13 @@ def arguments(server, script, database, threads, *, events=0, seconds=0,
 
 def run(server, script, database, threads, *, command="run",
         server_cpu=None, **options):
-    """Run a script; return {"rate": events/s, "p95": ms, "longest": ms,
-    "events": n, "opened": sum of what the script's threads print as 'opened n'}.
+    """Run a script; return {"rate": events/s, "longest": ms, "events": n}.
 
     The rate is of all events until the last thread has ended: what thousands
     of threads have begun when the time is up is completed, and counts.
 
-    percentile=99 gives "p99" in place of "p95". server_cpu: returns seconds of
-    CPU time; "cpu_seconds" is what it grows by from the moment when all threads
-    have connected and prepared their statements.
+    server_cpu: returns seconds of CPU time; "cpu_seconds" is what it grows by from the
+    moment when all threads have connected and prepared their statements.
     """
     command_line = arguments(server, script, database, threads,
                              command=command, **options)
@@ -86,14 +84,10 @@ def read(script, text):
     """What a run has printed, as numbers."""
     count = re.search(r"transactions:\s+(\d+)\s", text)
     seconds = re.search(r"total time:\s+([\d.]+)s", text)
-    percentile = re.search(r"(\d+)th percentile:\s+([\d.]+)", text)
     longest = re.search(r"(?m)^\s+max:\s+([\d.]+)", text)
     if not count or not seconds:
         raise BenchError(f"sysbench {script} reported no rate:\n"
                          + text[-2000:])
     return {"rate": int(count[1]) / float(seconds[1]),
             "events": int(count[1]),
-            **({f"p{percentile[1]}": float(percentile[2])} if percentile
-               else {"p95": None}),
-            "longest": float(longest[1]) if longest else None,
-            "opened": sum(map(int, re.findall(r"(?m)^opened (\d+)$", text)))}
+            "longest": float(longest[1]) if longest else None}

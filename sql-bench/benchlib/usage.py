@@ -13,22 +13,6 @@ def cpu_time(pid):
     return time.clock_gettime(~pid << 3 | 2)    # Linux's CPUCLOCK_SCHED
 
 
-def usage(pid):
-    """(seconds of CPU time, voluntary context switches) of a process so far;
-    the latter of the threads that there are. On busy CPUs this takes long if
-    there are many threads, so it reads the CPU time first."""
-    seconds = cpu_time(pid)
-    switches = 0
-    for path in pathlib.Path(f"/proc/{pid}/task").glob("*/status"):
-        try:
-            lines = path.read_text(errors="replace").splitlines()
-        except (FileNotFoundError, ProcessLookupError):
-            continue                    # the thread has ended
-        switches += sum(int(line.split()[1]) for line in lines
-                        if line.startswith("voluntary_ctxt_switches"))
-    return seconds, switches
-
-
 @contextlib.contextmanager
 def on_one_cpu(pid):
     """Meanwhile run a process, and the programs that this one starts, on one

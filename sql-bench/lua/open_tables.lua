@@ -1,8 +1,7 @@
 -- SPDX-License-Identifier: GPL-2.0-only
 --
 -- SELECT * FROM tN over many small tables: one event is one statement.
--- In order, each thread from its own place, or at random. At its end each thread
--- prints how many tables its connection opened since its start.
+-- In order, each thread from its own place, or at random.
 
 sysbench.cmdline.options = {
   tables = {"Number of tables t1..tN", 1000},
@@ -10,15 +9,9 @@ sysbench.cmdline.options = {
   random = {"Choose tables at random", false}
 }
 
-local function opened_tables()
-  local result = con:query("SHOW SESSION STATUS LIKE 'Opened_tables'")
-  return tonumber(result:fetch_row()[2])
-end
-
 function thread_init()
   drv = sysbench.sql.driver()
   con = drv:connect()
-  opened_before = opened_tables()
   tables = sysbench.opt.tables
   next_table = sysbench.opt.first - 1 +
                math.floor(sysbench.tid * tables / sysbench.opt.threads)
@@ -36,6 +29,5 @@ function event()
 end
 
 function thread_done()
-  print("opened " .. (opened_tables() - opened_before))
   con:disconnect()
 end

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """First touch of InnoDB tables that the server does not know yet."""
 
+import contextlib
 import itertools
 import math
 import multiprocessing
@@ -37,23 +38,16 @@ COLUMNS = ("id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT, "
            "PRIMARY KEY (id), KEY kind (type, status, created, id), "
            "KEY author (author, parent)")
 
-RATE, CPU, SWITCHES = ("tables/s", "us of the server's CPU time a table",
-                       "voluntary context switches a table")
-AGAIN = "us of CPU time to select from it again"
-SELECTS = ("SELECTs/s", "us of the server's CPU time a SELECT",
-           "voluntary context switches a SELECT")
-PERCENTILES = (("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0))
-# The load that runs together with the hot SELECTs
-ALONE, KNOWN, UNKNOWN = ("alone", f"beside {COLD} that read known tables",
-                         f"beside {COLD} that touch cold ones")
+RATE, CPU, SELECTS = "tables/s", "us of the server's CPU time a table", "SELECTs/s"
+P999, LONGEST = (f"{name} beside {COLD} that touch cold ones, ms"
+                 for name in ("p99.9", "max"))
 RANDOM, BESIDE, POOL = "random: ", "hot: ", "load of the pool: "
 SLOW = f"hot, slow disk ({READ_DELAY} ms a read): "
 TOUCH = {f"{connections} connection{'s' * (connections > 1)}: ": connections
          for connections in CONNECTIONS}
-POOL_CELLS = ("longest hot SELECT, ms", "p99.9 of hot SELECTs, ms",
-              "longest hot SELECT without the load, ms",
-              "seconds that the load takes",
-              "tables/s touched", "tables/s touched without the load")
+LONGEST_HOT = "longest hot SELECT, ms"
+LABELS = {**dict.fromkeys(TOUCH, (RATE, CPU)), RANDOM: (SELECTS,),
+          BESIDE: (P999, LONGEST), SLOW: (P999, LONGEST, RATE), POOL: (LONGEST_HOT,)}
 TOUCHING, READING = 4, 2        # connections, beside the load of the pool
 OPENED = 200                    # tables that the hot SELECTs open each time
 OPEN = 10                       # table_open_cache then, so that they do
@@ -103,56 +97,34 @@ def read_timed(session, tables, seconds, stop, seed):
     return took
 
 
-def keep_busy(session, tables, seconds, stop, again):
-    """Select from each table once, or again and again, for so long; stop the others
-    when there is no table left. Return how many."""
+def touch_each(session, tables, seconds, stop):
+    """Select from each table once, for so long or until told to stop; return how many.
+    If there is a limit of time, the others stop when there is no table left."""
     end, done = time.monotonic() + seconds, 0
-    for table in itertools.cycle(tables) if again else tables:
+    for table in tables:
         if time.monotonic() >= end or stop.is_set():
             return done
         ask(session, (table,))
         done += 1
-    stop.set()
+    if seconds < math.inf:
+        stop.set()
     return done
 
 
-def touch_each(session, tables, stop, stops):
-    """Select from each table once, until told to stop; then stop the others, or not.
-    Return how many, and when that was done."""
-    done = 0
-    for table in tables:
-        if stop.is_set():
-            break
-        ask(session, (table,))
-        done += 1
-    if stops:
-        stop.set()
-    return done, time.monotonic()
-
-
 def load_pool(session, stop):
-    """Load the buffer pool; return how long it took."""
-    begin, status = time.monotonic(), b""
+    """Load the buffer pool, and stop the others."""
+    status = b""
     session.query("SET GLOBAL innodb_buffer_pool_load_now=1")
     while b"completed" not in status:
         time.sleep(0.02)
         (_, status), = session.query(
             "SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_load_status'")
-    took = time.monotonic() - begin
     stop.set()
-    return took
 
 
-def of_all(touched, begin):
-    """The rate of clients of which each returns how many, and when that was done."""
-    return sum(count for count, _ in touched) / (max(end for _, end in touched) - begin)
-
-
-def rates(names, answers, begin, used):
-    """What was done by all, as a rate; and its cost to the server."""
-    done = sum(count for count, _ in answers)
-    return dict(zip(names, (of_all(answers, begin), 1e6 * used[0] / done,
-                            used[1] / done)))
+def rate(answers, begin):
+    """What all did in a second, of how many each has done, and when that was done."""
+    return sum(count for count, _ in answers) / (max(end for _, end in answers) - begin)
 
 
 class ColdOpen(OwnServers):
@@ -167,24 +139,20 @@ class ColdOpen(OwnServers):
         "A server is started for each measurement. Its InnoDB tables have 12 "
         "columns, three indexes and persistent statistics, and their files are in "
         "the page cache.\n\n"
-        "- '1 connection', '16 connections': each table is selected from once, and "
-        "then once more, when it is known and open. What many connections cost "
-        "beyond one in the second round has nothing to do with loading.\n"
+        "- '1 connection', '16 connections': each table is selected from once.\n"
         f"- 'random': {RANDOM_CONNECTIONS} connections select from all of the "
         f"tables, with table_definition_cache={DEFINITIONS}.\n"
         f"- 'hot': {HOT} connections time their SELECTs from {HOT_TABLES} tables, "
-        f"alone, beside {COLD} that read known tables, and beside {COLD} that "
-        "touch cold ones.\n"
-        "- 'hot, slow disk': the same without those that read known tables, while "
-        f"each read of an .ibd file takes {READ_DELAY} ms longer.\n"
+        f"beside {COLD} that touch cold ones.\n"
+        "- 'hot, slow disk': the same, while each read of an .ibd file takes "
+        f"{READ_DELAY} ms longer.\n"
         f"- 'load of the pool': {TOUCHING} connections touch cold tables, and "
         f"{READING} time SELECTs that open known tables, while the buffer pool loads a "
         "page of each of the other half of the tables.")
     caveat = (
         "The clients share the CPUs with the server. With few CPUs the longest hot "
-        "SELECTs are those that waited for a CPU: compare them with those beside "
-        "connections that read known tables. Nothing is read from a disk; the slow one "
-        "is disk.c.")
+        "SELECTs are those that waited for a CPU. Nothing is read from a disk; the slow "
+        "one is disk.c.")
     unit = "as named"
 
     tables = Option("cold-tables", "number of tables", 20000, 3000)
@@ -207,24 +175,13 @@ class ColdOpen(OwnServers):
         return 3 * cls.tables(options) * TABLE_BYTES
 
     @staticmethod
-    def labels():
-        """{part: its labels}"""
-        return {**dict.fromkeys(TOUCH, (RATE, CPU, SWITCHES, AGAIN)),
-                RANDOM: SELECTS,
-                BESIDE: [f"{name} {company}, ms" for company in (ALONE, KNOWN, UNKNOWN)
-                         for name, _ in PERCENTILES],
-                SLOW: [f"{name} {company}, ms" for company in (ALONE, UNKNOWN)
-                       for name, _ in PERCENTILES] + [RATE],
-                POOL: POOL_CELLS}
+    def parts(options):
+        return list(LABELS)
 
-    @classmethod
-    def parts(cls, options):
-        return list(cls.labels())
-
-    @classmethod
-    def cells(cls, options):
+    @staticmethod
+    def cells(options):
         return [{"label": part + label, "part": part}
-                for part, labels in cls.labels().items() for label in labels]
+                for part, labels in LABELS.items() for label in labels]
 
     @classmethod
     def server(cls, trees, variant, options, part, data=None):
@@ -281,53 +238,43 @@ class ColdOpen(OwnServers):
     @classmethod
     def first_touch(cls, server, options, connections):
         # Each connection from its own end, as sites of a host are apart
-        clients = [(read_each, share) for share in
-                   shares(range(1, cls.tables(options) + 1), connections)]
-        found = rates((RATE, CPU, SWITCHES), *run(server, DATABASE, *clients))
-        _, _, used = run(server, DATABASE, *clients)
-        return {**found, AGAIN: 1e6 * used[0] / cls.tables(options)}
+        answers, begin, used = run(server, DATABASE, *(
+            (read_each, share) for share in
+            shares(range(1, cls.tables(options) + 1), connections)))
+        return {RATE: rate(answers, begin), CPU: 1e6 * used / cls.tables(options)}
 
     @classmethod
     def at_random(cls, server, options):
         def read(seconds, seed):
-            return run(server, DATABASE, *(
+            answers, begin, _ = run(server, DATABASE, *(
                 (read_any, cls.tables(options), seconds, seed + number)
                 for number in range(RANDOM_CONNECTIONS)))
+            return rate(answers, begin)
         read(cls.seconds(options) / 2, 100)     # the caches fill up
-        return rates(SELECTS, *read(cls.seconds(options), 200))
+        return {SELECTS: read(cls.seconds(options), 200)}
 
     @classmethod
     def hot(cls, server, options, slow):
         """The time that SELECTs from known tables take; on a slow disk, how
         many others are opened meanwhile, too."""
-        known = range(1, 1 + HOT_TABLES if slow else 201)
-        session = wire.Connection(server.socket, DATABASE)
-        ask(session, known)
-        cold = range(201, cls.tables(options) + 1)
-        found = {}
-        for company, tables in ((ALONE, ()), (KNOWN, known), (UNKNOWN, cold)):
-            if slow and company == KNOWN:
-                continue
+        with contextlib.closing(wire.Connection(server.socket, DATABASE)) as session:
+            ask(session, range(1, HOT_TABLES + 1))
             stop, seconds = multiprocessing.Event(), cls.seconds(options)
             answers, begin, _ = run(
                 server, DATABASE,
                 *((read_timed, HOT_TABLES, seconds, stop, number)
                   for number in range(HOT)),
-                *((keep_busy, share, seconds, stop, tables is known)
-                  for share in (shares(tables, COLD) if tables else ())))
+                *((touch_each, share, seconds, stop)
+                  for share in shares(range(201, cls.tables(options) + 1), COLD)))
             elapsed = time.monotonic() - begin
-            took = list(itertools.chain(*answers[:HOT]))
-            for name, part in PERCENTILES:
-                found[f"{name} {company}, ms"] = percentile(took, part)
-            if slow and company == UNKNOWN:
-                found[RATE] = sum(answers[HOT:]) / elapsed
-        session.close()
-        return found
+        took = list(itertools.chain(*answers[:HOT]))
+        return {P999: percentile(took, 0.999), LONGEST: max(took),
+                **({RATE: sum(answers[HOT:]) / elapsed} if slow else {})}
 
     @classmethod
     def pool(cls, server, options):
-        """The load of the pool, beside SELECTs from known tables and the first touch of
-        others."""
+        """The longest SELECT from known tables, beside the load of the pool and the first
+        touch of others."""
         # The dump names a page of every second table
         spaces = server.sql(
             "SELECT space FROM information_schema.innodb_sys_tables WHERE name "
@@ -338,22 +285,11 @@ class ColdOpen(OwnServers):
         ask(session, range(1, OPENED + 1))
         session.close()
 
-        def touched(tables, *loads):
-            """The rate of the first touch, the ms of hot SELECTs, and of the load."""
-            stop = multiprocessing.Event()
-            answers, begin, _ = run(
-                server, DATABASE,
-                *((touch_each, share, stop, not loads)
-                  for share in shares(tables, TOUCHING)),
-                *((read_timed, OPENED, math.inf, stop, number)
-                  for number in range(READING)),
-                *((load, stop) for load in loads))
-            took = list(itertools.chain(*answers[TOUCHING:TOUCHING + READING]))
-            return of_all(answers[:TOUCHING], begin), took, answers[-1]
-
-        cold = range(OPENED + 1, cls.tables(options) + 1, 2)
-        quarter = len(cold) // 4
-        without, alone, _ = touched(cold[:quarter])
-        rate, took, seconds = touched(cold[quarter:], load_pool)
-        return dict(zip(POOL_CELLS, (max(took), percentile(took, 0.999), max(alone),
-                                     seconds, rate, without)))
+        stop = multiprocessing.Event()
+        answers, _, _ = run(
+            server, DATABASE,
+            *((touch_each, share, math.inf, stop) for share in
+              shares(range(OPENED + 1, cls.tables(options) + 1, 2), TOUCHING)),
+            *((read_timed, OPENED, math.inf, stop, number) for number in range(READING)),
+            (load_pool, stop))
+        return {LONGEST_HOT: max(itertools.chain(*answers[TOUCHING:-1]))}

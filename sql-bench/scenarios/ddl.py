@@ -149,8 +149,7 @@ class Ddl(Scenario):
         fast = len(CONNECTIONS)
         cells = rates[:fast] + drops + rates[fast:]
         if shutil.which("strace"):
-            cells += [{"label": f"syncs a table, {what}", "syncs": what}
-                      for what in ("CREATE", "DROP of 12")]
+            cells.append({"label": "syncs a table, CREATE", "syncs": True})
         return cells
 
     @staticmethod
@@ -173,9 +172,7 @@ class Ddl(Scenario):
             return server.ddl_found[cell["what"]]
         if "connections" in cell:
             return cls.rate(server, cell["connections"], cell["slow"], options)
-        if cell["syncs"] == "CREATE":
-            server.ddl_syncs = cls.syncs(server)
-        return server.ddl_syncs[cell["syncs"]]
+        return cls.syncs(server)
 
     @staticmethod
     def drop_database(server, engine, tables, slow):
@@ -207,30 +204,26 @@ class Ddl(Scenario):
 
     @staticmethod
     def syncs(server):
-        """Syncs of the server a table."""
+        """Syncs of the server that it takes to create a table."""
         session = wire.Connection(server.socket, HOT)
         tables = [f"s{table}" for table in range(SITE)]
         session.query(f"DROP TABLE IF EXISTS {', '.join(tables)}")
-        found = {}
         with tempfile.TemporaryDirectory() as directory:
-            for what, statements in (
-                    ("CREATE", [f"CREATE TABLE {table} {COLUMNS} ENGINE=InnoDB"
-                                for table in tables]),
-                    ("DROP of 12", [f"DROP TABLE {', '.join(tables)}"])):
-                output = pathlib.Path(directory, "strace")
-                tracer = subprocess.Popen(
-                    ["strace", "-f", "-e", "trace=fsync,fdatasync,sync_file_range",
-                     "-o", output, "-p", str(server.process.pid)],
-                    stderr=subprocess.PIPE, text=True)
-                try:
-                    if "attached" not in tracer.stderr.readline():
-                        raise BenchError("strace cannot trace the server")
-                    time.sleep(0.5)
-                    for statement in statements:
-                        session.query(statement)
-                finally:
-                    tracer.terminate()
-                    tracer.communicate()
-                found[what] = count_syncs(output.read_text()) / SITE
+            output = pathlib.Path(directory, "strace")
+            tracer = subprocess.Popen(
+                ["strace", "-f", "-e", "trace=fsync,fdatasync,sync_file_range",
+                 "-o", output, "-p", str(server.process.pid)],
+                stderr=subprocess.PIPE, text=True)
+            try:
+                if "attached" not in tracer.stderr.readline():
+                    raise BenchError("strace cannot trace the server")
+                time.sleep(0.5)
+                for table in tables:
+                    session.query(f"CREATE TABLE {table} {COLUMNS} ENGINE=InnoDB")
+            finally:
+                tracer.terminate()
+                tracer.communicate()
+            found = count_syncs(output.read_text()) / SITE
+        session.query(f"DROP TABLE {', '.join(tables)}")
         session.close()
         return found

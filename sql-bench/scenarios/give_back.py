@@ -11,17 +11,10 @@ from benchlib.scenario import (Option, OwnServers, engines, need_descriptors,
                                table_bytes, tree_of)
 from benchlib.servers import Server, make_once
 
-SCHEMA = "WordPress"
 READERS = 16
 POOL = 1 << 30                  # of InnoDB, in one piece
 WAIT = 10                       # seconds after which the memory is measured
-LEFT = 400                      # the smaller caches
 FLUSH = "FLUSH TABLES"
-AGAIN = "all read again, FLUSH TABLES again"
-DEFINITIONS_FIRST = f"table_definition_cache, then table_open_cache={LEFT}"
-TABLES_FIRST = f"table_open_cache, then table_definition_cache={LEFT}"
-SMALLER = {DEFINITIONS_FIRST: ("table_definition_cache", "table_open_cache"),
-           TABLES_FIRST: ("table_open_cache", "table_definition_cache")}
 
 
 def resident_without_pool(smaps):
@@ -39,7 +32,7 @@ def resident_without_pool(smaps):
 def read(session, first, databases):
     """Read each table of every 16th database once."""
     for number in range(first, databases, READERS):
-        for name in heap.SCHEMAS[SCHEMA]:
+        for name in heap.TABLES:
             session.query(f"SELECT * FROM site{number}.wp_{name} LIMIT 1")
 
 
@@ -49,18 +42,15 @@ class GiveBack(OwnServers):
     source = "servers that have opened many tables once"
     question = (
         "How much of the memory that a server has taken for tables is the "
-        "system's again after FLUSH TABLES, and with smaller caches?")
+        "system's again after FLUSH TABLES?")
     method = (
         f"{READERS} connections read all tables of WordPress's sites once, each "
         "connection those of other sites. The resident memory without InnoDB's "
         f"buffer pool grows by that. The number says which part of the growth is "
-        f"gone {WAIT} s after a statement. The server does that four times: "
-        "twice it closes all tables, and twice it makes both caches smaller, in "
-        "either order.")
+        f"gone {WAIT} s after FLUSH TABLES.")
     caveat = (
-        f"With both caches at {LEFT}, as many tables stay. FLUSH TABLES frees no "
-        "definition of InnoDB's. The memory before the first reading includes "
-        "that of 24 tables.")
+        "FLUSH TABLES frees no definition of InnoDB's. The memory before the first "
+        "reading includes that of 24 tables.")
     unit = "% of the growth"
 
     tables = Option("back-tables", "number of tables", 3000, 1200)
@@ -68,11 +58,11 @@ class GiveBack(OwnServers):
 
     @classmethod
     def databases(cls, options):
-        return -(-cls.tables(options) // len(heap.SCHEMAS[SCHEMA]))
+        return -(-cls.tables(options) // len(heap.TABLES))
 
     @classmethod
     def check(cls, options):
-        need_descriptors(cls.tables(options) + LEFT)
+        need_descriptors(cls.tables(options))
 
     @classmethod
     def disk(cls, options):
@@ -84,8 +74,7 @@ class GiveBack(OwnServers):
 
     @classmethod
     def cells(cls, options):
-        return [{"label": part + what, "part": part} for part in cls.parts(options)
-                for what in (FLUSH, AGAIN, *SMALLER)]
+        return [{"label": part + FLUSH, "part": part} for part in cls.parts(options)]
 
     @classmethod
     def server(cls, trees, variant, options, part):
@@ -105,39 +94,21 @@ class GiveBack(OwnServers):
         for part in cls.parts(options):
             make_once(cls.server(trees, "stock", options, part),
                       lambda server: server.sql(heap.create(
-                          SCHEMA, part[:-2], cls.databases(options))))
+                          part[:-2], cls.databases(options))))
 
     @classmethod
     def measure_server(cls, server, options, part):
-        """{what: % of the growth that is gone after it}"""
-        with server:
-            return cls.given_back(server, options)
-
-    @classmethod
-    def given_back(cls, server, options):
-        databases = cls.databases(options)
-
-        def resident():
+        """{FLUSH: % of the growth that is gone after it}"""
+        def resident(seconds):
+            time.sleep(seconds)
             return resident_without_pool(pathlib.Path(
                 f"/proc/{server.process.pid}/smaps").read_text(encoding="ascii"))
 
-        def back(*statements):
-            run(server, "mysql", *((read, first, databases)
+        with server:
+            server.sql(heap.read(0, 2))
+            before = resident(1)
+            run(server, "mysql", *((read, first, cls.databases(options))
                                    for first in range(READERS)))
-            time.sleep(1)
-            full = resident()
-            for statement in statements:
-                server.sql(statement)
-            time.sleep(WAIT)
-            return round(100 * (full - resident()) / (full - before), 1)
-
-        server.sql(heap.read(SCHEMA, 0, 2))
-        time.sleep(1)
-        before = resident()
-        found = {FLUSH: back("FLUSH TABLES"), AGAIN: back("FLUSH TABLES")}
-        for what, variables in SMALLER.items():
-            found[what] = back(*(f"SET GLOBAL {variable}={LEFT}"
-                                 for variable in variables))
-            for variable in variables:
-                server.sql(f"SET GLOBAL {variable}={2 * cls.tables(options)}")
-        return found
+            full = resident(1)
+            server.sql("FLUSH TABLES")
+            return {FLUSH: round(100 * (full - resident(WAIT)) / (full - before), 1)}

@@ -2,50 +2,21 @@
 """What a statement costs that finds its tables open."""
 
 import contextlib
-import math
-import statistics
 
 from benchlib import sysbench
 from benchlib.scenario import (CONTROL, RESERVED_DESCRIPTORS, Option, Scenario,
                                descriptor_limit, integers, tree_of)
 from benchlib.servers import BenchError, Server, make_once
-from benchlib.statistics import geometric_mean
 from benchlib.usage import on_one_cpu
 
 ROWS = 20000                    # of each table
-RATE, CPU, P99 = "statements/s", "us of the server's CPU time", "p99, ms"
-LABELS = (RATE, CPU, P99)
+RATE, CPU = "statements/s", "us of the server's CPU time"
 PROTOCOLS = {"text": "disable", "prepared": "auto"}     # sysbench's --db-ps-mode
 
 
 def part_of(protocol, tables, connections):
     return (f"{protocol}, {tables} table{'s' * (tables > 1)}, {connections} "
             f"connection{'s' * (connections > 1)}: ")
-
-
-def together(cells):
-    """Geometric means over cells: patched to the mean of both of stock's
-    measurements, and stock to itself. The starts' means tell how sure they
-    are. None of less than two starts."""
-    starts = min((len(values.get(CONTROL, ())) for values in cells), default=0)
-    if starts < 2:
-        return None
-
-    def described(ratio):
-        means = [geometric_mean(ratio({name: values[name][start]
-                                       for name in values})
-                                for values in cells) for start in range(starts)]
-        logs = [math.log(mean) for mean in means]
-        error = 2 * statistics.stdev(logs) / math.sqrt(starts)
-        middle = statistics.mean(logs)
-        return (f"{math.exp(middle):.3f} ({math.exp(middle - error):.3f} to "
-                f"{math.exp(middle + error):.3f})")
-
-    mean = described(lambda one: one["patched"] /
-                     math.sqrt(one["stock"] * one[CONTROL]))
-    again = described(lambda one: one[CONTROL] / one["stock"])
-    return (f"{mean} of stock, {CONTROL} {again}; two standard errors of "
-            f"{starts} starts")
 
 
 class TakingTurns(Scenario):
@@ -161,7 +132,7 @@ class Hits(TakingTurns):
     @classmethod
     def cells(cls, options):
         return [{"label": part + label, "part": None}
-                for part, *_ in cls.settings(options) for label in LABELS]
+                for part, *_ in cls.settings(options) for label in (RATE, CPU)]
 
     @classmethod
     def directory(cls, options):
@@ -196,19 +167,7 @@ class Hits(TakingTurns):
         with (on_one_cpu(server.process.pid) if connections == 1
               else contextlib.nullcontext()):
             measured = cls.sysbench(
-                server, tables, connections, percentile=99,
-                seconds=cls.seconds(options), db_ps_mode=PROTOCOLS[protocol],
-                server_cpu=server.cpu_seconds)
+                server, tables, connections, seconds=cls.seconds(options),
+                db_ps_mode=PROTOCOLS[protocol], server_cpu=server.cpu_seconds)
         return {part + RATE: measured["rate"],
-                part + CPU: 1e6 * measured["cpu_seconds"] / measured["events"],
-                part + P99: measured["p99"]}
-
-    @staticmethod
-    def remarks(results, options):
-        """What all cells of a protocol say together."""
-        return [f"{protocol}, all cells together, {label}: {text}"
-                for protocol in PROTOCOLS for label in (RATE, CPU)
-                if (text := together([
-                    values for cell, values in results
-                    if cell["label"].startswith(protocol + ",")
-                    and cell["label"].endswith(": " + label)]))]
+                part + CPU: 1e6 * measured["cpu_seconds"] / measured["events"]}

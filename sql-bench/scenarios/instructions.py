@@ -8,39 +8,27 @@ from benchlib.scenario import (CONTROL, Option, OwnServers, integers, table_byte
 from benchlib.servers import Server, create_tables, make_once
 
 ROWS = 2000                     # of each table that is open
-RANGE = 20                      # rows of the longer SELECT
 DATABASE, MISSES = "tc_hit", "tc_miss_"
 HIT, MISS = "hit, ", "miss, "
 CLOSE = "SET GLOBAL table_open_cache, for each table that it closes"
 ENGINES = ("innodb", "myisam", "aria")
 PROTOCOLS = ("text", "prepared")
-STATEMENTS = {"point SELECT": "SELECT c FROM t{} WHERE id = {}",
-              f"SELECT of {RANGE} rows":
-              "SELECT c FROM t{} WHERE id BETWEEN {} AND {}"}
-COLUMNS = 30                    # of one more table, "wide"
 SMALL = 64                      # table_open_cache, so that all others miss
 
 
-def executor(session, protocol, texts):
-    """A function that executes the n-th statement: one of the texts in turn, of other
-    rows each time."""
-    size = RANGE if texts[0].count("{}") > 1 else 1
+def executor(session, protocol, tables):
+    """A function that executes the n-th point SELECT, of the tables in turn and of
+    another row each time."""
+    prepared = [session.prepare(f"SELECT c FROM t{table} WHERE id = ?")
+                for table in range(1, tables + 1)] if protocol == "prepared" else []
 
-    def rows(number):
-        first = number * 7919 % (ROWS - size) + 1
-        return (first, first + size - 1)[:1 + (size > 1)]
-
-    if protocol == "text":
-        def execute(number):
-            session.send(texts[number % len(texts)].format(*rows(number)))
-            session.skip_result()
-    else:
-        prepared = [session.prepare(text.replace("{}", "?")) for text in texts]
-
-        def execute(number):
-            session.send_packets(wire.execution(prepared[number % len(prepared)],
-                                                *rows(number)))
-            session.skip_result()
+    def execute(number):
+        table, row = number % tables, number * 7919 % (ROWS - 1) + 1
+        if prepared:
+            session.send_packets(wire.execution(prepared[table], row))
+        else:
+            session.send(f"SELECT c FROM t{table + 1} WHERE id = {row}")
+        session.skip_result()
     return execute
 
 
@@ -56,8 +44,7 @@ class Instructions(OwnServers):
         "kernel. It begins when all definitions are cached and the statement has "
         "been executed many times. One server runs at a time, on one data "
         f"directory; '{CONTROL}' is the stock server started a second time.\n\n"
-        f"- 'hit': InnoDB tables of {ROWS} rows in the buffer pool, used in "
-        f"turn. With '{COLUMNS} columns' it is one table.\n"
+        f"- 'hit': InnoDB tables of {ROWS} rows in the buffer pool, used in turn.\n"
         "- 'miss': SELECT * FROM one-column tables in turn, with a cache of "
         f"{SMALL}, so each statement opens a table and closes another.\n"
         f"- SET GLOBAL table_open_cache={SMALL}: the InnoDB tables of 'miss' are "
@@ -87,18 +74,10 @@ class Instructions(OwnServers):
 
     @classmethod
     def hits(cls, options):
-        """{label: (protocol, statements)} of those that find their tables open"""
-        found = {}
-        for protocol in PROTOCOLS:
-            for name, text in STATEMENTS.items():
-                for tables in cls.tables(options):
-                    found[f"{HIT}{protocol}, {name}, {tables} "
-                          f"table{'s' * (tables > 1)}"] = protocol, [
-                              text.format(table + 1, "{}", "{}")
-                              for table in range(tables)]
-            found[f"{HIT}{protocol}, point SELECT, {COLUMNS} columns"] = protocol, [
-                f"SELECT c{COLUMNS - 1} FROM wide WHERE id = {{}}"]
-        return found
+        """{label: (protocol, tables)} of statements that find their tables open"""
+        return {f"{HIT}{protocol}, point SELECT, {tables} table{'s' * (tables > 1)}":
+                (protocol, tables)
+                for protocol in PROTOCOLS for tables in cls.tables(options)}
 
     @classmethod
     def cells(cls, options):
@@ -132,11 +111,6 @@ class Instructions(OwnServers):
             f"INSERT INTO t{number + 1} SELECT seq, seq, REPEAT('c', 119), "
             f"REPEAT('p', 59) FROM seq_1_to_{ROWS};" for number in range(most)),
             DATABASE)
-        columns = ", ".join(f"c{number} INT NOT NULL DEFAULT 1"
-                            for number in range(1, COLUMNS))
-        server.sql(f"CREATE TABLE wide (id INT PRIMARY KEY, {columns}) "
-                   "ENGINE=InnoDB; INSERT INTO wide (id) SELECT seq FROM "
-                   f"seq_1_to_{ROWS};", DATABASE)
         for engine in ENGINES:
             create_tables(server, MISSES + engine, engine,
                           cls.misses(options), progress)
@@ -151,8 +125,8 @@ class Instructions(OwnServers):
         """Yield (label, instructions a statement)."""
         session = wire.Connection(counted.server.socket, DATABASE)
         count = cls.statements(options)
-        for label, (protocol, texts) in cls.hits(options).items():
-            yield label, counted.each(count, executor(session, protocol, texts))
+        for label, (protocol, tables) in cls.hits(options).items():
+            yield label, counted.each(count, executor(session, protocol, tables))
 
         def miss(number):
             session.send(f"SELECT * FROM t{number % cls.misses(options) + 1}")

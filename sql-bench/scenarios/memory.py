@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What an open table takes: memory and descriptors."""
-
-import os
+"""What an open table takes of the memory."""
 
 from benchlib import heap, sysbench
 from benchlib.load import read_files
@@ -13,15 +11,9 @@ from benchlib.usage import resident
 
 DATABASE = "memory"
 INNODB_FILES = 500              # that InnoDB keeps open, beside other engines
-KNOWN = "MiB of the server, all definitions known, next to no table open"
 OPEN = "MiB of the server, tables open"
-TABLE = "KiB an open table"
-DESCRIPTORS = "descriptors an open table"
 HEAP = "bytes of heap a known and open table"
-
-
-def descriptors(pid):
-    return len(os.listdir(f"/proc/{pid}/fd"))
+WORDPRESS = "WordPress"         # whose tables the heap is measured with
 
 
 def read(server, count, tables):
@@ -32,24 +24,20 @@ def read(server, count, tables):
 
 class Memory(OwnServers):
     name = "memory"
-    title = "Memory and descriptors of open tables"
+    title = "Memory of open tables"
     source = "servers with 100,000 tables"
-    question = (
-        "How much memory, and how many descriptors, does an open table take?")
+    question = "How much memory does an open table take?"
     method = (
         "- Memory of the server: for each engine and number of tables, a fresh "
         "server reads all definitions, and closes all tables but 10 at most. Then "
         "it opens all of them or, with MyISAM and Aria, as many as the descriptors "
-        "allow. An open table takes what the server's resident memory has grown "
-        "by, divided by the number of tables.\n"
+        "allow. The tables have one column and no rows.\n"
         "- Bytes of heap: by how much more of the heap is in use when a server has "
         "read each of some hundred tables once (heap_size.c). The twelve tables of "
         "WordPress have its columns and keys, without rows.")
     caveat = (
         "One-column tables without rows: a table of 12 columns with three indexes "
-        "takes more. What closed tables have left in the heap is used again for "
-        "open ones. So the growth depends on what was opened before; the server's "
-        "whole memory does not.")
+        "takes more.")
     unit = "as named"
     repeatable = True
 
@@ -66,15 +54,13 @@ class Memory(OwnServers):
 
     @classmethod
     def heap_parts(cls, options):
-        """{part: (engine, schema)} of those that measure the heap"""
-        return {f"{engine}, {schema}: ": (engine, schema)
-                for engine in cls.engines(options)
-                for schema in heap.SCHEMAS}
+        """{part: engine} of those that measure the heap"""
+        return {f"{engine}, {WORDPRESS}: ": engine for engine in cls.engines(options)}
 
     @staticmethod
-    def databases(options, schema):
+    def databases(options):
         """So many that there are 60 or 600 tables to measure."""
-        return -(-(75 if options.quick else 750) // len(heap.SCHEMAS[schema]))
+        return -(-(75 if options.quick else 750) // len(heap.TABLES))
 
     @classmethod
     def check(cls, options):
@@ -92,16 +78,14 @@ class Memory(OwnServers):
     def cells(cls, options):
         return [{"label": part + label, "part": part}
                 for part in cls.parts(options)
-                for label in ((HEAP,) if part in cls.heap_parts(options)
-                              else (KNOWN, OPEN, TABLE, DESCRIPTORS))]
+                for label in [HEAP if part in cls.heap_parts(options) else OPEN]]
 
     @classmethod
     def server(cls, trees, variant, options, part):
         words = ["--innodb-buffer-pool-load-at-startup=0"]
         if part in cls.heap_parts(options):
-            engine, schema = cls.heap_parts(options)[part]
-            data = (f"heap-{engine}-{schema.replace(' ', '-')}-"
-                    f"{cls.databases(options, schema)}")
+            data = (f"heap-{cls.heap_parts(options)[part]}-{WORDPRESS}-"
+                    f"{cls.databases(options)}")
             words += ["--table-definition-cache=2000", "--table-open-cache=2000",
                       "--innodb-stats-auto-recalc=0"]
         else:
@@ -120,10 +104,9 @@ class Memory(OwnServers):
     @classmethod
     def prepare_program(cls, trees, options, progress):
         cls.library = heap.compile_heap_size(options.data)
-        for part, (engine, schema) in cls.heap_parts(options).items():
+        for part, engine in cls.heap_parts(options).items():
             make_once(cls.server(trees, "stock", options, part),
-                      lambda server: server.sql(heap.create(
-                          schema, engine, cls.databases(options, schema))))
+                      lambda server: server.sql(heap.create(engine, cls.databases(options))))
         for part, (engine, tables) in cls.table_parts(options).items():
             if tables == max(cls.numbers(options)):
                 make_once(cls.server(trees, "stock", options, part),
@@ -133,34 +116,17 @@ class Memory(OwnServers):
     @classmethod
     def measure_server(cls, server, options, part):
         if part in cls.heap_parts(options):
-            _, schema = cls.heap_parts(options)[part]
-            return {HEAP: heap.measure(server, schema,
-                                       cls.databases(options, schema), cls.library)}
+            return {HEAP: heap.measure(server, cls.databases(options), cls.library)}
         engine, tables = cls.table_parts(options)[part]
         most = (tables if engine == "innodb" else
                 (descriptor_limit() - RESERVED_DESCRIPTORS - INNODB_FILES) // 2)
+        count = min(tables, most)
         read_files(server.datadir / DATABASE)
         with server:
-            return cls.growth(server, min(tables, most), tables)
-
-    @staticmethod
-    def growth(server, count, tables):
-        """What a server takes when it knows all tables, and when so many are open."""
-        def state():
-            pid = server.process.pid
-            return (resident(pid), descriptors(pid),
-                    server.status("Open_tables"))
-
-        read(server, tables, tables)            # the definitions
-        # Stock closes all tables when the limit changes, the patched server
-        # those beyond it
-        server.sql("SET GLOBAL table_open_cache=10")
-        known = state()
-        server.sql(f"SET GLOBAL table_open_cache={count + 10}")
-        read(server, count, tables)
-        opened = state()
-        memory, files, more = (after - before
-                               for before, after in zip(known, opened))
-        return {KNOWN: known[0] / 2**20, OPEN: opened[0] / 2**20,
-                TABLE: memory / 2**10 / more,
-                DESCRIPTORS: round(files / more, 2)}
+            read(server, tables, tables)        # the definitions
+            # Stock closes all tables when the limit changes, the patched server
+            # those beyond it
+            server.sql("SET GLOBAL table_open_cache=10")
+            server.sql(f"SET GLOBAL table_open_cache={count + 10}")
+            read(server, count, tables)
+            return {OPEN: resident(server.process.pid) / 2**20}

@@ -4,7 +4,7 @@
 from benchlib import sysbench
 from benchlib.scenario import CONTROL, Option
 
-from .hits import TakingTurns, together
+from .hits import TakingTurns
 
 TABLES, ROWS = 4, 20000
 SCRIPTS = ("oltp_update_non_index", "oltp_write_only", "oltp_read_write")
@@ -83,11 +83,3 @@ class TriggersWritten(TakingTurns):
                                 server_cpu=server.cpu_seconds)
         return {f"{script}: {RATE}": measured["rate"],
                 f"{script}: {CPU}": 1e6 * measured["cpu_seconds"] / measured["events"]}
-
-    @staticmethod
-    def remarks(results, options):
-        """What all scripts say together."""
-        return [f"all scripts together, {label}: {text}" for label in LABELS
-                if (text := together([
-                    values for cell, values in results
-                    if cell["label"].endswith(": " + label)]))]

@@ -21,10 +21,7 @@ SECONDS = 10
 FIRST = 2                       # seconds that count as the first ones
 READ_DELAY = 1                  # ms that each read of a slow disk takes
 HOT_PART, HOT_SHARE = 5, 0.8    # every fifth table gets 80 % of the statements
-P50, P99_FIRST, P99_LATER, LONGEST, CPU = (
-    "p50, ms", f"p99 of the first {FIRST} s, ms", "p99 later, ms", "longest, ms",
-    "CPU time of the server, s")
-LABELS = (P50, P99_FIRST, P99_LATER, LONGEST, CPU)
+P50, P99_FIRST = "p50, ms", f"p99 of the first {FIRST} s, ms"
 
 
 def use(session, tables):
@@ -89,7 +86,7 @@ class WarmRestart(OwnServers):
     @classmethod
     def cells(cls, options):
         return [{"label": part + label, "part": part}
-                for part in cls.parts(options) for label in LABELS]
+                for part in cls.parts(options) for label in (P50, P99_FIRST)]
 
     @classmethod
     def server(cls, trees, variant, options, part, data=None):
@@ -136,11 +133,10 @@ class WarmRestart(OwnServers):
                 files=(".frm", ".ibd", ".MYI", ".MAI"))
         server.start(*more)
         statements = cls.ask(server, options)
-        used = server.cpu_seconds()
         if plugin and not cls.has_loaded(server):
             raise BenchError("the plugin loads no tables")
         server.stop()
-        return cls.summary(statements, used)
+        return cls.summary(statements)
 
     @staticmethod
     def has_loaded(server):
@@ -164,11 +160,8 @@ class WarmRestart(OwnServers):
         return visitors.read_visits(directory / "visits.txt")
 
     @staticmethod
-    def summary(statements, used):
+    def summary(statements):
         """What was measured, from when each statement arrived and how many ms it
-        took, and from what the server has used."""
-        first = [ms for at, ms in statements if at < FIRST]
-        later = [ms for at, ms in statements if at >= FIRST]
-        both = first + later
-        return {P50: percentile(both, 0.5), P99_FIRST: percentile(first, 0.99),
-                P99_LATER: percentile(later, 0.99), LONGEST: max(both), CPU: used}
+        took."""
+        return {P50: percentile([ms for _, ms in statements], 0.5),
+                P99_FIRST: percentile([ms for at, ms in statements if at < FIRST], 0.99)}

@@ -13,9 +13,7 @@ CACHE = 2000                    # table_open_cache
 WORKING_SET = 500               # InnoDB tables
 CONNECTIONS = 8
 
-ALONE, BESIDE, OPENS = ("statements/s, alone",
-                        "statements/s, beside the schema query",
-                        "opens of each table a minute, beside the query")
+BESIDE = "statements/s, beside the schema query"
 
 
 class WorkingSet(Scenario):
@@ -27,10 +25,9 @@ class WorkingSet(Scenario):
         "tables in use out of the table cache?")
     method = (
         f"{CONNECTIONS} connections read {WORKING_SET} InnoDB tables at random, "
-        f"with table_open_cache={CACHE}. They do so alone, and beside a connection "
-        "that sums up the sizes of many MyISAM tables again and again.")
+        f"with table_open_cache={CACHE}, beside a connection that sums up the sizes of "
+        "many MyISAM tables again and again.")
     unit = "as named"
-    together = 3
     caveat = (
         "The cache has room for the working set. With few CPUs the schema query "
         "takes time from the readers, whatever the cache does.")
@@ -62,7 +59,7 @@ class WorkingSet(Scenario):
 
     @staticmethod
     def cells(options):
-        return [{"label": label} for label in (ALONE, BESIDE, OPENS)]
+        return [{"label": BESIDE}]
 
     @classmethod
     def prepare(cls, server, options, progress):
@@ -74,28 +71,19 @@ class WorkingSet(Scenario):
 
     @classmethod
     def measure(cls, server, cell, options):
-        tables = cls.tables(options)
-        if cell["label"] == ALONE:
-            cls.read(server, 3)
-            return cls.read(server, 5)["rate"]
-        if cell["label"] == OPENS:
-            # Of the cell before, the same run
-            return 60 * cls.opened / WORKING_SET / cls.seconds(options)
         # Connections of the first read have made room for the second
         cls.read(server, 3)
         query = ("SELECT SUM(data_length+index_length) FROM "
                  "information_schema.tables "
-                 f"WHERE table_schema='tc_schema_{tables}'")
+                 f"WHERE table_schema='tc_schema_{cls.tables(options)}'")
         monitor = subprocess.Popen(
             ["setpriv", "--pdeathsig=KILL", "sh", "-c", 'while "$@" > /dev/null; do :; done', "sh",
              *server.client("-e", query)], process_group=0)
         try:
-            result = cls.read(server, cls.seconds(options))
+            return cls.read(server, cls.seconds(options))["rate"]
         finally:
             os.killpg(monitor.pid, signal.SIGKILL)
             monitor.wait()
-        cls.opened = result["opened"]
-        return result["rate"]
 
     @staticmethod
     def read(server, seconds):
