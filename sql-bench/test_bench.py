@@ -743,8 +743,8 @@ class VisitorsTest(Case):
                                    / len(gaps), math.exp(-factor), delta=0.005)
 
     def test_all_depends_on_the_seed(self):
-        words = "--simulate=1", "--rate=100", "--sites=50", "--seed"
-        runs = [self.run_it(*words, seed)[1] for seed in ("1", "1", "2")]
+        words = "--simulate=1", "--rate=100", "--sites=50"
+        runs = [self.run_it(*words, f"--seed={seed}")[1] for seed in (1, 1, 2)]
         self.assertEqual(runs[0], runs[1])
         self.assertNotEqual(runs[0], runs[2])
 
@@ -763,13 +763,8 @@ class VisitorsTest(Case):
         self.assertNotEqual(sorted(site for site, _ in often[:5]),
                             [1, 2, 3, 4, 5])
 
-    def test_without_zipf_all_sites_are_as_popular(self):
-        times = self.sites("--sites=10", "--zipf=0")
-        self.assertEqual(set(times), set(range(1, 11)))
-        self.assertLess(max(times.values()) / min(times.values()), 1.1)
-
     def test_hot_sites_have_their_share(self):
-        times = self.sites("--sites=50", "--hot=5,0.8")
+        times = self.sites("--sites=50", "--hot-every=5", "--hot-share=0.8")
         total = sum(times.values())
         self.assertEqual(set(times), set(range(1, 51)))
         hot = [times[site] for site in range(5, 51, 5)]
@@ -826,9 +821,8 @@ class VisitorsTest(Case):
         self.assertEqual(said["max"], max(took))
 
     def test_wrong_usage_is_refused(self):
-        for words in (("--rate=0",), ("--rate=x",), ("--hot=5",),
-                      ("--sites=12", "--hot=5,0.8"), ("--sites=1.5",), ("more",),
-                      ("--keep-connections", "--user=site{site}")):
+        for words in (("--rate=0",), ("--rate=x",), ("--hot-every=1",),
+                      ("--sites=12", "--hot-every=5"), ("--sites=1.5",), ("more",)):
             self.run_it("--simulate=1", *words, status=2)
         self.run_it(status=2)           # no --socket
         self.run_it("--simulate=1", status=1, pages={})
@@ -850,12 +844,12 @@ class VisitorsTest(Case):
     def test_a_page_is_its_statements_in_the_database_of_the_site(self):
         said, visits, heard = self.ask(
             "--sites=30", pages={"post": (1, [
-                "SELECT '\\n', {item},\n{site}", "# {x}", "INSERT {item}"])})
+                "SELECT '\\n', {item},\n{site}", "= {x}", "INSERT {item}"])})
         self.assertEqual(said["pages"], len(visits))
         self.assertGreater(len(visits), 2)
         self.assertEqual(said["statements"], 3 * len(visits))
         expected = [
-            [f"\2db{site}", f"\3SELECT '\\n', {item},\n{site}", "\3# {x}",
+            [f"\2db{site}", f"\3SELECT '\\n', {item},\n{site}", "\3= {x}",
              f"\3INSERT {item}", "\1"] for _, _, site, _, item in visits]
         self.assertEqual(sorted([one.decode() for one in each[1:]] for each in heard),
                          sorted(expected))
@@ -873,7 +867,7 @@ class VisitorsTest(Case):
 
     def test_connections_are_kept_if_that_is_asked_for(self):
         said, _, heard = self.ask("--user=u", "--password=p", "--database=d",
-                                  "--keep-connections", loop=())
+                                  "--keep-connections=1", loop=())
         self.assertEqual(len(heard), 2)
         sent = [one for each in heard for one in each[1:]]
         self.assertEqual(sent.count(b"\2d"), 2)
@@ -891,16 +885,10 @@ class VisitorsTest(Case):
         self.run_it("--socket=/nonexistent", status=1)
         self.assertIn("error 2002", self.error)
 
-    def test_too_much_cpu_time_is_another_status(self):
-        with subprocess.Popen(["sleep", "1000"]) as idle:
-            try:
-                self.ask(f"--server-pid={idle.pid}", status=3)
-                self.assertIn("of the server's CPU time", self.error)
-            finally:
-                idle.kill()
-        said, *_ = self.ask(f"--server-pid={os.getpid()}", "--most-cpu=1e6")
+    def test_cpu_times_are_shown(self):
+        said, *_ = self.ask(f"--server-pid={os.getpid()}")
         self.assertGreater(said["own_cpu_seconds"], 0)
-        self.assertIn("server_cpu_seconds", said)
+        self.assertGreater(said["server_cpu_seconds"], 0)
 
 
 class WireTest(unittest.TestCase):

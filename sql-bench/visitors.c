@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
   Visitors of many sites ask a server for pages.  This program measures how long
-  they wait.  --help says how it is used.
+  they wait, for benchlib/visitors.py.
 
   A page is a connection, and a list of statements, one after the other.  One
   thread serves all connections, by the non-blocking calls of MariaDB's client
@@ -13,10 +13,41 @@
   they ask for, depends on the seed only.  A page takes from the arrival, so that
   those who wait for a free connection are counted with their whole wait.
   Closed loop: each connection asks for its next page at once.
+
+  Options, each as --NAME=VALUE:
+
+  pages             file with kinds of pages.  A line '=NAME WEIGHT' begins one, which is
+                    asked for as often as its weight says.  The lines behind it are its
+                    statements, where \n is a line's end, and a backslash takes the
+                    meaning from what follows it.  {site} is the number of the site, and
+                    {item} a number that is the same in the whole page
+  items             numbers of the items are 1 to this one (10)
+  sites             numbers of the sites are 1 to this one (1).  The n-th site is asked for
+                    1/n times as often as the first one.  Which site that is, is by chance,
+                    but the same for each seed
+  hot-every, hot-share
+                    instead: every so-many-th site is hot; these have so large a share of
+                    the pages
+  rate              open loop: so many pages arrive a second, by chance.  Without it there
+                    is a closed loop
+  seconds           pages arrive for so long (10); each is completed
+  connections       at most so many pages at once (256)
+  seed              of all that is by chance (1)
+  socket            the server's Unix socket
+  user, password, database
+                    {site} is the number of the site, as above
+  keep-connections  1: use a connection for one page after the other
+  server-pid        show the CPU time of the server, too
+  visits            file for a line a page: arrival in seconds, milliseconds, site, kind,
+                    item
+  simulate          ask no server: each page takes so many milliseconds on its connection
+
+  An error of the server ends all.  The results are JSON; times are in milliseconds.
+  Exit status: 0 done, 1 failed, 2 wrong usage.
 */
 
+#define _GNU_SOURCE
 #include <errno.h>
-#include <getopt.h>
 #include <math.h>
 #include <mysql.h>
 #include <stdarg.h>
@@ -32,67 +63,11 @@
 
 #define PROGRAM "visitors"
 
-static const char usage[]=
-"Usage: " PROGRAM " --pages FILE --socket PATH [OPTION]...\n"
-"\n"
-"Ask a server for pages of many sites, each by a connection of its own, and\n"
-"print as JSON how long they took.  Times are in milliseconds.\n"
-"\n"
-"What is asked for:\n"
-"  --pages FILE       kinds of pages. A line '=NAME WEIGHT' begins one, which is\n"
-"                     asked for as often as its weight says. The lines behind it\n"
-"                     are its statements, where \\n is a line's end, and a\n"
-"                     backslash takes the meaning from what follows it. A line\n"
-"                     that begins with '#' is a comment.\n"
-"                     {site} is the number of the site, and {item} a number from\n"
-"                     1 to --items, which is the same in the whole page\n"
-"  --items N          (default 10)\n"
-"  --sites N          numbers of the sites are 1 to N (default 1)\n"
-"  --zipf S           the n-th site is asked for 1/n^S times as often as the\n"
-"                     first one (default 1). Which site that is, is by chance,\n"
-"                     but the same for each seed. 0: all are as popular\n"
-"  --hot N,SHARE      instead: every N-th site is hot; these have so large a\n"
-"                     share of the pages\n"
-"\n"
-"When it is asked for:\n"
-"  --rate R           open loop: so many pages arrive a second, by chance. A page\n"
-"                     takes from its arrival to its last answer. Default: closed\n"
-"                     loop, each connection asks for the next page at once\n"
-"  --seconds S        pages arrive for so long (default 10); each is completed\n"
-"  --connections N    at most so many pages at once (default 256)\n"
-"  --seed N           of all that is by chance (default 1)\n"
-"\n"
-"How it connects:\n"
-"  --socket PATH      the server's Unix socket\n"
-"  --user NAME, --password TEXT, --database NAME\n"
-"                     {site} is the number of the site, as above\n"
-"  --keep-connections use a connection for one page after the other\n"
-"An error of the server ends all.\n"
-"\n"
-"What is shown:\n"
-"  --server-pid PID   show the CPU time of the server, too\n"
-"  --most-cpu PART    exit with status 3 if this program took more than such a\n"
-"                     part of the server's CPU time (default 0.25): it takes\n"
-"                     from the server what it measures\n"
-"  --visits FILE      write a line for each page: arrival in seconds,\n"
-"                     milliseconds, site, kind, item\n"
-"  --simulate MS      ask no server: each page takes so long on its connection\n"
-"  --help\n"
-"\n"
-"Exit status: 0 done, 1 failed, 2 wrong usage, 3 see --most-cpu.\n";
-
-struct text
-{
-  char *at;
-  size_t length;
-  bool plain;                           // has no placeholder
-};
-
 struct kind
 {
   char *name;
   unsigned weight;
-  struct text *statements;
+  char **statements;
   unsigned count;
 };
 
@@ -128,13 +103,10 @@ struct client
 };
 
 /* Options */
-static const char *socket_path, *user= NULL, *password= NULL, *database= NULL;
-static unsigned sites= 1, items= 10, connections= 256, hot_step= 0;
-static double zipf= 1, hot_share, rate= 0, duration= 10, simulated= -1;
-static double most_cpu= 0.25;
-static long server_pid= 0;
-static bool keep_connections= false;
-static uint64_t seed= 1;
+static const char *pages_path, *visits_path, *socket_path, *user, *password, *database;
+static unsigned sites= 1, items= 10, connections= 256, seed= 1, hot_step, server_pid,
+                keep_connections;
+static double hot_share= 0.5, rate= 0, duration= 10, simulated= -1;
 
 static struct kind *kinds;
 static unsigned number_of_kinds, weights;
@@ -209,7 +181,7 @@ static void rank_sites(void)
   order= allocate(NULL, sites * sizeof *order);
   for (unsigned n= 0; n < sites; n++)
   {
-    popularity[n]= sum+= pow(n + 1, -zipf);
+    popularity[n]= sum+= 1.0 / (n + 1);
     order[n]= n + 1;
   }
   // The same for each --seed: a server that has warmed up knows these sites
@@ -271,29 +243,19 @@ static void draw(struct visit *visit)
 
 /*** Pages ***/
 
-static bool has_placeholder(const char *text)
+static void add_statement(struct kind *kind, const char *line)
 {
-  return strstr(text, "{site}") || strstr(text, "{item}");
-}
-
-
-static void add_statement(struct kind *kind, const char *line, size_t length)
-{
-  struct text *text;
   kind->statements= allocate(kind->statements,
                              (kind->count + 1) * sizeof *kind->statements);
-  text= &kind->statements[kind->count++];
-  char *to= text->at= allocate(NULL, length + 1);
-  for (const char *end= line + length; line < end; line++)
+  char *to= kind->statements[kind->count++]= allocate(NULL, strlen(line) + 1);
+  for (; *line; line++)
   {
-    if (*line == '\\' && line + 1 < end)
+    if (*line == '\\' && line[1])
       *to++= *++line == 'n' ? '\n' : *line;
     else
       *to++= *line;
   }
   *to= 0;
-  text->length= (size_t) (to - text->at);
-  text->plain= !has_placeholder(text->at);
 }
 
 
@@ -309,8 +271,6 @@ static void read_pages(const char *path)
   {
     if (line[length - 1] == '\n')
       line[--length]= 0;
-    if (!length || line[0] == '#')
-      continue;
     if (line[0] == '=')
     {
       struct kind *kind;
@@ -324,7 +284,7 @@ static void read_pages(const char *path)
     else if (!number_of_kinds)
       fail("%s: a statement stands before the first '=NAME WEIGHT'", path);
     else
-      add_statement(&kinds[number_of_kinds - 1], line, (size_t) length);
+      add_statement(&kinds[number_of_kinds - 1], line);
   }
   free(line);
   fclose(file);
@@ -337,13 +297,17 @@ static void read_pages(const char *path)
 
 
 /* Replace the placeholders, in memory that belongs to 'old' */
-static char *fill_in(char *old, const char *text, const struct visit *visit,
-                     size_t *length)
+static char *fill_in(char *old, const char *text, const struct visit *visit)
 {
   // A number is not much longer than its placeholder
   char *found= allocate(old, 2 * strlen(text) + 1), *to= found;
-  while (*text)
+  for (;;)
   {
+    const char *brace= strchrnul(text, '{');
+    to= mempcpy(to, text, (size_t) (brace - text));
+    text= brace;
+    if (!*text)
+      break;
     if (!strncmp(text, "{site}", 6) || !strncmp(text, "{item}", 6))
     {
       to+= sprintf(to, "%u", text[1] == 's' ? visit->site : visit->item);
@@ -353,8 +317,6 @@ static char *fill_in(char *old, const char *text, const struct visit *visit,
       *to++= *text++;
   }
   *to= 0;
-  if (length)
-    *length= (size_t) (to - found);
   return found;
 }
 
@@ -385,7 +347,7 @@ static double cpu_seconds(clockid_t clock)
 static double server_cpu_seconds(void)
 {
   return server_pid
-    ? cpu_seconds((clockid_t) ((~(unsigned) server_pid << 3) | 2)) : 0;
+    ? cpu_seconds((clockid_t) ((~server_pid << 3) | 2)) : 0;
 }
 
 
@@ -454,15 +416,11 @@ static int operate(struct client *client, int ready)
   case ASKING:
     if (start)
     {
-      const struct text *text= &kinds[client->visit.kind]
-                                  .statements[client->statement];
-      const char *query= text->at;
-      size_t length= text->length;
-      if (!text->plain)
-        query= client->query= fill_in(client->query, text->at, &client->visit,
-                                      &length);
+      const char *text= kinds[client->visit.kind].statements[client->statement];
+      client->query= fill_in(client->query, text, &client->visit);
       statements++;
-      return mysql_send_query_start(&client->failed, mysql, query, length);
+      return mysql_send_query_start(&client->failed, mysql, client->query,
+                                    strlen(client->query));
     }
     return mysql_send_query_cont(&client->failed, mysql, ready);
   case WAITING:
@@ -604,13 +562,11 @@ static void prepare_connection(struct client *client)
   mysql_options(mysql, MYSQL_OPT_SSL_ENFORCE, &no);
   mysql_options(mysql, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &no);
   if (user)
-    client->user= fill_in(client->user, user, &client->visit, NULL);
+    client->user= fill_in(client->user, user, &client->visit);
   if (password)
-    client->password= fill_in(client->password, password, &client->visit,
-                              NULL);
+    client->password= fill_in(client->password, password, &client->visit);
   if (database)
-    client->database= fill_in(client->database, database, &client->visit,
-                              NULL);
+    client->database= fill_in(client->database, database, &client->visit);
 }
 
 
@@ -825,117 +781,86 @@ static void print_results(double seconds, double own, double waited,
 
 /*** Options ***/
 
-__attribute__((noreturn))
-static void wrong_usage(const char *option, const char *value)
+enum type { TEXT, COUNT, NUMBER };
+
+static const struct option
 {
-  fprintf(stderr, PROGRAM ": --%s: '%s' is not possible; see --help\n", option,
-          value);
+  const char *name;
+  enum type type;
+  void *to;
+  double least, most;                   // of a number
+} options[]=
+{
+  {"pages", TEXT, &pages_path, 0, 0},
+  {"items", COUNT, &items, 1, 1e9},
+  {"sites", COUNT, &sites, 1, 1e9},
+  {"hot-every", COUNT, &hot_step, 2, 1e9},
+  {"hot-share", NUMBER, &hot_share, 1e-6, 1 - 1e-6},
+  {"rate", NUMBER, &rate, 1e-6, 1e9},
+  {"seconds", NUMBER, &duration, 0, 1e6},
+  {"connections", COUNT, &connections, 1, 1e9},
+  {"seed", COUNT, &seed, 1, 1e9},
+  {"socket", TEXT, &socket_path, 0, 0},
+  {"user", TEXT, &user, 0, 0},
+  {"password", TEXT, &password, 0, 0},
+  {"database", TEXT, &database, 0, 0},
+  {"keep-connections", COUNT, &keep_connections, 0, 1},
+  {"server-pid", COUNT, &server_pid, 1, 1e9},
+  {"visits", TEXT, &visits_path, 0, 0},
+  {"simulate", NUMBER, &simulated, 1e-3, 1e6}
+};
+
+
+/* Whether a word of the command line is an option with a possible value */
+static bool read_option(const char *word)
+{
+  char *value= strchr(word, '='), *end;
+  if (!value++ || strncmp(word, "--", 2))
+    return false;
+  for (unsigned n= 0; n < sizeof options / sizeof *options; n++)
+  {
+    const struct option *option= &options[n];
+    size_t length= strlen(option->name);
+    if (word + 2 + length + 1 != value || strncmp(word + 2, option->name, length))
+      continue;
+    if (option->type == TEXT)
+    {
+      *(const char **) option->to= value;
+      return true;
+    }
+    double found= strtod(value, &end);
+    if (end == value || *end || !(found >= option->least && found <= option->most) ||
+        (option->type == COUNT && found != floor(found)))
+      return false;
+    if (option->type == COUNT)
+      *(unsigned *) option->to= (unsigned) found;
+    else
+      *(double *) option->to= found;
+    return true;
+  }
+  return false;
+}
+
+
+__attribute__((noreturn))
+static void wrong_usage(const char *what)
+{
+  fprintf(stderr, PROGRAM ": wrong usage: %s\n", what);
   exit(2);
 }
 
 
-static double number(const char *option, const char *value, double least,
-                     double most)
-{
-  char *end;
-  double found= strtod(value, &end);
-  if (end == value || *end || !(found >= least && found <= most))
-    wrong_usage(option, value);
-  return found;
-}
-
-
-static unsigned count(const char *option, const char *value)
-{
-  double found= number(option, value, 1, 1e9);
-  if (found != floor(found))
-    wrong_usage(option, value);
-  return (unsigned) found;
-}
-
-
-static void read_hot(const char *value)
-{
-  char rest;
-  if (sscanf(value, "%u,%lf%c", &hot_step, &hot_share, &rest) != 2 ||
-      hot_step < 2 || !(hot_share > 0 && hot_share < 1))
-    wrong_usage("hot", value);
-}
-
-
-enum { PAGES= 256, ITEMS, SITES, ZIPF, HOT, RATE, SECONDS, CONNECTIONS, SEED,
-       SOCKET, USER, PASSWORD, DATABASE, KEEP_CONNECTIONS, SERVER_PID,
-       MOST_CPU, VISITS, SIMULATE, HELP };
-
-static const struct option options[]=
-{
-  {"pages", required_argument, NULL, PAGES},
-  {"items", required_argument, NULL, ITEMS},
-  {"sites", required_argument, NULL, SITES},
-  {"zipf", required_argument, NULL, ZIPF},
-  {"hot", required_argument, NULL, HOT},
-  {"rate", required_argument, NULL, RATE},
-  {"seconds", required_argument, NULL, SECONDS},
-  {"connections", required_argument, NULL, CONNECTIONS},
-  {"seed", required_argument, NULL, SEED},
-  {"socket", required_argument, NULL, SOCKET},
-  {"user", required_argument, NULL, USER},
-  {"password", required_argument, NULL, PASSWORD},
-  {"database", required_argument, NULL, DATABASE},
-  {"keep-connections", no_argument, NULL, KEEP_CONNECTIONS},
-  {"server-pid", required_argument, NULL, SERVER_PID},
-  {"most-cpu", required_argument, NULL, MOST_CPU},
-  {"visits", required_argument, NULL, VISITS},
-  {"simulate", required_argument, NULL, SIMULATE},
-  {"help", no_argument, NULL, HELP},
-  {NULL, 0, NULL, 0}
-};
-
-
 int main(int argc, char **argv)
 {
-  const char *pages= NULL, *visits_path= NULL;
-  int option, which= 0;
-  while ((option= getopt_long(argc, argv, "", options, &which)) != -1)
-  {
-    const char *name= option == '?' ? "" : options[which].name;
-    switch (option)
-    {
-    case PAGES: pages= optarg; break;
-    case ITEMS: items= count(name, optarg); break;
-    case SITES: sites= count(name, optarg); break;
-    case ZIPF: zipf= number(name, optarg, 0, 10); break;
-    case HOT: read_hot(optarg); break;
-    case RATE: rate= number(name, optarg, 1e-6, 1e9); break;
-    case SECONDS: duration= number(name, optarg, 0, 1e6); break;
-    case CONNECTIONS: connections= count(name, optarg); break;
-    case SEED: seed= count(name, optarg); break;
-    case SOCKET: socket_path= optarg; break;
-    case USER: user= optarg; break;
-    case PASSWORD: password= optarg; break;
-    case DATABASE: database= optarg; break;
-    case KEEP_CONNECTIONS: keep_connections= true; break;
-    case SERVER_PID: server_pid= count(name, optarg); break;
-    case MOST_CPU: most_cpu= number(name, optarg, 0, 1e6); break;
-    case VISITS: visits_path= optarg; break;
-    case SIMULATE: simulated= number(name, optarg, 1e-3, 1e6); break;
-    case HELP: fputs(usage, stdout); return 0;
-    default: fputs(usage, stderr); return 2;
-    }
-  }
-  if (optind < argc || !pages || !(socket_path || simulated >= 0))
-  {
-    fputs(usage, stderr);
-    return 2;
-  }
+  for (int n= 1; n < argc; n++)
+    if (!read_option(argv[n]))
+      wrong_usage(argv[n]);
+  if (!pages_path || !(socket_path || simulated >= 0))
+    wrong_usage("--pages, and --socket or --simulate, are needed");
   if (hot_step && sites % hot_step)
-    wrong_usage("hot", "--sites must be a multiple of it, other than that");
-  if (keep_connections && ((user && has_placeholder(user)) ||
-                           (password && has_placeholder(password)) ||
-                           (database && has_placeholder(database))))
-    wrong_usage("keep-connections", "an account that depends on the page");
+    wrong_usage("--sites must be a multiple of --hot-every");
 
-  read_pages(pages);
+  read_pages(pages_path);
   rank_sites();
   prepare_clients();
   chance_state= seed;
@@ -953,11 +878,5 @@ int main(int argc, char **argv)
   for (struct client *one= clients; one < clients + connections; one++)
     if (one->open)
       mysql_close(&one->mysql);
-  if (server_pid && own > most_cpu * servers)
-  {
-    fprintf(stderr, PROGRAM ": this program took %.0f %% of the server's CPU "
-            "time, more than %.0f %%\n", 100 * own / servers, 100 * most_cpu);
-    return 3;
-  }
   return 0;
 }

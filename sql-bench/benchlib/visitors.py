@@ -10,8 +10,7 @@ from .preload import compile_file
 from .servers import BenchError
 from .usage import ahead_of_others
 
-SLOW = 3                        # exit status: it took too much of the CPU time
-MOST_CPU = 0.25                 # of the server's CPU time
+MOST_CPU = 0.25                 # of the server's CPU time, without a remark
 # Higher ones take more CPU time: the program runs more often, for less work
 PRIORITY = -10
 
@@ -36,7 +35,7 @@ def write_pages(file, pages):
     """Write pages, {kind: (weight, statements)}, as the generator reads them."""
     def line(statement):
         text = statement.replace("\\", r"\\").replace("\n", r"\n")
-        return "\\" * (text[0] in "=#") + text
+        return "\\" * (text[0] == "=") + text
 
     file.write_text("".join(
         f"={kind} {weight}\n" + "".join(f"{line(statement)}\n"
@@ -46,8 +45,7 @@ def write_pages(file, pages):
 
 def ask(program, server, pages, **options):
     """Let visitors ask a server, and wait for the end; return what the generator
-    says of them. pages: a file. options: the generator's; those that are None or
-    False are left out.
+    says of them. pages: a file. options: the generator's; None leaves one out.
 
     One thread serves all visitors. So it comes first, if this user may do that:
     else it would have to wait for its turn among the server's threads that are
@@ -55,15 +53,13 @@ def ask(program, server, pages, **options):
     for."""
     words = ["setpriv", "--pdeathsig=KILL", str(program),
              f"--socket={server.socket}", f"--pages={pages}",
-             f"--server-pid={server.process.pid}", f"--most-cpu={MOST_CPU}"]
-    for name, value in options.items():
-        if value is not None and value is not False:
-            name = name.replace("_", "-")
-            words.append(f"--{name}" if value is True else f"--{name}={value}")
+             f"--server-pid={server.process.pid}",
+             *(f"--{name.replace('_', '-')}={value}"
+               for name, value in options.items() if value is not None)]
     with ahead_of_others(PRIORITY):
         done = subprocess.run(words, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True, check=False)
-    if done.returncode not in (0, SLOW):
+    if done.returncode:
         raise BenchError(f"the visitors failed: {done.stderr.strip()[-2000:]}")
     return json.loads(done.stdout)
 

@@ -154,8 +154,8 @@ class WarmRestart(OwnServers):
             visitors.compile_visitors(options.trees / "bench"), server,
             directory / "statements.txt", user=server.account,
             database=DATABASE, sites=cls.tables(options),
-            hot=f"{HOT_PART},{HOT_SHARE}", rate=RATE, seconds=SECONDS,
-            connections=CLIENTS, keep_connections=True,
+            hot_every=HOT_PART, hot_share=HOT_SHARE, rate=RATE, seconds=SECONDS,
+            connections=CLIENTS, keep_connections=1,
             visits=directory / "visits.txt")
         return visitors.read_visits(directory / "visits.txt")
 
