@@ -145,41 +145,35 @@ static const char *base_name(const char *path)
   return slash ? slash + 1 : path;
 }
 
-/* Whether the file is one of InnoDB's; its path */
-static int is_watched(int fd, char *path, size_t size)
+/* The path of an open file, in 4096 bytes; its length, 0 if there is none */
+static size_t path_of(int fd, char *path)
 {
   char link[64];
   ssize_t length;
-  const char *name;
-  if (!directory)
-    return 0;
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  if ((length= readlink(link, path, size - 1)) <= 0)
-    return 0;
+  if ((length= readlink(link, path, 4095)) < 0)
+    length= 0;
   path[length]= 0;
+  return (size_t) length;
+}
+
+static int ends_with(const char *path, const char *end, size_t size)
+{
+  size_t length= strlen(path);
+  return size && length > size && !memcmp(path + length - size, end, size);
+}
+
+/* Whether the file is one of those that are watched; its path, in 4096 bytes */
+static int is_watched(int fd, char *path)
+{
+  const char *name;
+  if (!directory || !path_of(fd, path))
+    return 0;
   if (root)
     return !strncmp(path, root, strlen(root));
   name= base_name(path);
   return !strncmp(name, "ibdata", 6) || !strncmp(name, "ib_logfile", 10) ||
-    !strncmp(name, "undo", 4) ||
-    (length > 4 && !strcmp(path + length - 4, ".ibd"));
-}
-
-/* The path of a file that was deleted, without what Linux says after it */
-static int is_deleted(int fd, char *path, size_t size)
-{
-  static const char mark[]= " (deleted)";
-  char link[64], *end;
-  ssize_t length;
-  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  if ((length= readlink(link, path, size - 1)) < (ssize_t) sizeof mark)
-    return 0;
-  path[length]= 0;
-  end= path + length - (sizeof mark - 1);
-  if (strcmp(end, mark))
-    return 0;
-  *end= 0;
-  return 1;
+    !strncmp(name, "undo", 4) || ends_with(path, ".ibd", 4);
 }
 
 static void event(const char *what, const char *path, off_t offset)
@@ -238,24 +232,30 @@ static void hold(const char *what, const char *path, off_t offset)
   }
 }
 
-static void note(const struct record *record, const char *path, const void *data)
+/* Take the next number, and write the record to the journal */
+static void note(struct record *record, uint64_t *number, const char *path,
+                 const void *data)
 {
-  struct iovec parts[3]= {{(void*) record, sizeof *record},
-                          {(void*) path, record->path_length},
+  record->path_length= (uint32_t) strlen(path);
+  struct iovec parts[3]= {{record, sizeof *record}, {(void*) path, record->path_length},
                           {(void*) data, record->length}};
   ssize_t length= (ssize_t) (sizeof *record + record->path_length +
                              record->length);
+  pthread_mutex_lock(&mutex);
+  *number= ++now;
   if (writev(journal, parts, 3) != length)
     die("journal");
+  pthread_mutex_unlock(&mutex);
 }
 
-static uint64_t count(void)
+/* The change that the record has noted is done */
+static void note_end(struct record *record, char type, const char *what,
+                     const char *path)
 {
-  uint64_t number;
-  pthread_mutex_lock(&mutex);
-  number= ++now;
-  pthread_mutex_unlock(&mutex);
-  return number;
+  record->type= type;
+  record->length= 0;
+  note(record, &record->ended, path, "");
+  event(what, path, (off_t) record->offset);
 }
 
 /* Write at offset, or at the file's position if that is negative */
@@ -267,7 +267,7 @@ static ssize_t write_file(int fd, const void *buffer, size_t size, off_t offset)
   void *old;
   ssize_t result, length;
 
-  if (!is_watched(fd, path, sizeof path))
+  if (!is_watched(fd, path))
     return append ? NEXT(write)(fd, buffer, size)
       : NEXT(pwrite64)(fd, buffer, size, offset);
   if (append && (offset= lseek(fd, 0, SEEK_CUR)) < 0)
@@ -291,23 +291,12 @@ static ssize_t write_file(int fd, const void *buffer, size_t size, off_t offset)
     die("read before write");
   memset((char*) old + length, 0, size - (size_t) length);
 
-  record.path_length= (uint32_t) strlen(path);
-  pthread_mutex_lock(&mutex);
-  record.number= ++now;
-  note(&record, path, old);
-  pthread_mutex_unlock(&mutex);
+  note(&record, &record.number, path, old);
   free(old);
 
   result= append ? NEXT(write)(fd, buffer, size)
     : NEXT(pwrite64)(fd, buffer, size, offset);
-
-  record.type= fcntl(fd, F_GETFL) & O_DSYNC ? 'D' : 'E';
-  record.length= 0;
-  pthread_mutex_lock(&mutex);
-  record.ended= ++now;
-  note(&record, path, "");
-  pthread_mutex_unlock(&mutex);
-  event("write", path, offset);
+  note_end(&record, fcntl(fd, F_GETFL) & O_DSYNC ? 'D' : 'E', "write", path);
   return result;
 }
 
@@ -331,25 +320,14 @@ int fallocate64(int fd, int mode, off_t offset, off_t length)
   struct stat status;
   int result;
 
-  if (mode || !is_watched(fd, path, sizeof path) || fstat(fd, &status) ||
+  if (mode || !is_watched(fd, path) || fstat(fd, &status) ||
       offset + length <= status.st_size)
     return NEXT(fallocate64)(fd, mode, offset, length);
   step("step-extend", path);
   record.offset= (uint64_t) status.st_size;
-  record.path_length= (uint32_t) strlen(path);
-  pthread_mutex_lock(&mutex);
-  record.number= ++now;
-  note(&record, path, "");
-  pthread_mutex_unlock(&mutex);
-
+  note(&record, &record.number, path, "");
   result= NEXT(fallocate64)(fd, mode, offset, length);
-
-  record.type= 'E';
-  pthread_mutex_lock(&mutex);
-  record.ended= ++now;
-  note(&record, path, "");
-  pthread_mutex_unlock(&mutex);
-  event("extend", path, status.st_size);
+  note_end(&record, 'E', "extend", path);
   return result;
 }
 
@@ -360,23 +338,21 @@ static int sync_file(int fd, int (*next)(int))
 {
   char path[4096];
   struct record record= {'S', 0, 0, 0, 0, 0};
+  uint64_t unused;
   int result;
 
   if (sync_delay)
     usleep(sync_delay);
-  if (!is_watched(fd, path, sizeof path))
+  if (!is_watched(fd, path))
     return next(fd);
   step("step-sync", path);
   hold("sync", path, 0);
-  record.path_length= (uint32_t) strlen(path);
-  record.number= count();
+  pthread_mutex_lock(&mutex);
+  record.number= ++now;
+  pthread_mutex_unlock(&mutex);
   result= next(fd);
   if (!result)
-  {
-    pthread_mutex_lock(&mutex);
-    note(&record, path, "");
-    pthread_mutex_unlock(&mutex);
-  }
+    note(&record, &unused, path, "");
   event("sync", path, 0);
   hold("synced", path, 0);
   return result;
@@ -395,16 +371,13 @@ int fdatasync(int fd)
 /* A read begins: let it take longer, if it is of a slow file */
 static void delay_read(int fd)
 {
-  char link[64], path[4096];
-  if (!read_delay)
+  char path[4096];
+  if (!read_delay || !path_of(fd, path))
     return;
-  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  ssize_t length= readlink(link, path, sizeof path);
-  for (const char *word= slow_files; length > 0 && *word; )
+  for (const char *word= slow_files; *word; )
   {
     size_t size= strcspn(word, " ");
-    if (size && (size_t) length > size &&
-        !memcmp(path + length - size, word, size))
+    if (ends_with(path, word, size))
     {
       usleep(read_delay);
       return;
@@ -454,9 +427,14 @@ int rename(const char *from, const char *to)
 
 int close(int fd)
 {
+  static const char deleted[]= " (deleted)";     // Linux says it after the path
+  const size_t size= sizeof deleted - 1;
   char path[4096];
-  if (directory && is_deleted(fd, path, sizeof path))
+  if (directory && path_of(fd, path) && ends_with(path, deleted, size))
+  {
+    path[strlen(path) - size]= 0;
     hold("close", path, 0);
+  }
   return NEXT(close)(fd);
 }
 
