@@ -36,7 +36,7 @@ import time
 
 sys.dont_write_bytecode = True
 from benchlib import wire                                      # noqa: E402
-from benchlib.program import list_of, one_of, resolved, run_program  # noqa: E402
+from benchlib.program import list_of, one_of, run_program      # noqa: E402
 from benchlib.servers import BenchError, Server                # noqa: E402
 from benchlib.disk import Disk, add_server_arguments, build_layer  # noqa: E402
 
@@ -241,14 +241,11 @@ def try_statement(args, name, engine, model, layer):
                              tables=", ".join(MANY)).split(";")
 
     def run(point):
-        directory = pathlib.Path(tempfile.mkdtemp(prefix="crash-ddl-", dir=args.dir))
-        try:
-            execution = Run(args, model, layer, directory, engine)
+        with tempfile.TemporaryDirectory(prefix="crash-ddl-",
+                                         ignore_cleanup_errors=True) as directory:
+            execution = Run(args, model, layer, pathlib.Path(directory), engine)
             answered, steps = execution.execute(statements, point)
             return steps, execution.recover(statements, answered, outcomes)
-        finally:
-            if not args.keep:
-                shutil.rmtree(directory, ignore_errors=True)
 
     steps, problems = run(1 << 30)
     problems = [f"{name} {engine}, after it: {text}" for text in problems]
@@ -282,8 +279,6 @@ def main():
                         help="let the servers write it")
     parser.add_argument("--points", type=int, default=0,
                         help="how many steps of each statement (default: each)")
-    parser.add_argument("--dir", type=resolved,
-                        help="where the data directories are made; not in memory")
     args = parser.parse_args()
     args.options = ["--innodb-use-native-aio=0", "--innodb-flush-method=O_DIRECT",
                     "--innodb-log-file-size=10M", "--innodb-buffer-pool-size=16M",
@@ -293,7 +288,7 @@ def main():
     if args.binary_log:
         args.options += ["--log-bin=binary-log", "--sync-binlog=1"]
     total, problems = 0, []
-    with tempfile.TemporaryDirectory(prefix="crash-ddl-", dir=args.dir) as place:
+    with tempfile.TemporaryDirectory(prefix="crash-ddl-") as place:
         place = pathlib.Path(place)
         layer = build_layer(place)
         for engine in args.engines:

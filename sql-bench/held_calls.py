@@ -31,7 +31,6 @@ Exit status 0 means that all was well.
 
 import argparse
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -365,7 +364,7 @@ def try_case(name, args, directory):
     disk = Disk(directory / "disk")
     layer = build_layer(directory)
     server = Server(args.tree, directory / "data",
-                    [*QUIET_INNODB, *case.options, *args.option], build=args.type)
+                    [*QUIET_INNODB, *case.options], build=args.type)
     with server:
         server.sql(f"CREATE DATABASE {DATABASE}")
         case.create(server)
@@ -394,22 +393,18 @@ def try_case(name, args, directory):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     add_server_arguments(parser)
-    parser.add_argument("--option", action="append", default=[], metavar="--NAME=VALUE",
-                        help="of the server, such as --option=--innodb-flush-method=fsync")
     parser.add_argument("cases", nargs="*", metavar="CASE", type=one_of(CASES),
                         help=f"{' or '.join(CASES)} (default: each)")
     args = parser.parse_args()
     wrong = False
     for name in args.cases or CASES:
-        directory = pathlib.Path(tempfile.mkdtemp(prefix="held-calls-"))
         try:
-            problems = try_case(name, args, directory)
+            with tempfile.TemporaryDirectory(prefix="held-calls-",
+                                             ignore_cleanup_errors=True) as directory:
+                problems = try_case(name, args, pathlib.Path(directory))
         except Skipped as reason:
             print(f"{name}: skipped: {reason}", flush=True)
             continue
-        finally:
-            if not args.keep:
-                shutil.rmtree(directory, ignore_errors=True)
         print(f"{name}: {'; '.join(problems) or 'ok'}")
         wrong |= bool(problems)
     return int(wrong)

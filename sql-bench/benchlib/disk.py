@@ -28,14 +28,12 @@ def slow_disk(directory, *, read_ms=0, sync_ms=0, files=(".ibd",)):
 
 
 def add_server_arguments(parser):
-    """Which server, and what becomes of its data."""
+    """Which server."""
     parser.add_argument("tree", type=resolved,
                         help="directory with source/ and the builds, as in "
                         "out/10.11/patched")
     parser.add_argument("--type", default="release",
                         help="of the build (default %(default)s)")
-    parser.add_argument("--keep", action="store_true",
-                        help="keep the data directories")
 
 
 class Disk:

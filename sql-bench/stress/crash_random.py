@@ -23,7 +23,7 @@ A directory's seed, a number, chooses its settings, each statement and the time 
 does not repeat how threads interleave: repeat a seed some times, on a machine as busy. With --keep
 DIRECTORY a directory with a problem leaves what is needed to look into it: the problems, the
 statements of each connection, the server's log. crash_ddl.py kills at each step of a
-statement; the report names its case for the statement that was in flight.
+statement.
 
 What is known of MariaDB counts under its name: KNOWN. After a problem of any kind a new data
 directory begins. Exit status 0 means that there were no other problems.
@@ -31,6 +31,7 @@ directory begins. Exit status 0 means that there were no other problems.
 
 import argparse
 import collections
+import contextlib
 import json
 import os
 import pathlib
@@ -47,7 +48,7 @@ sys.dont_write_bytecode = True
 from benchlib import wire                               # noqa: E402
 from benchlib.program import resolved, run_program      # noqa: E402
 from benchlib.servers import BenchError, Server         # noqa: E402
-from benchlib.disk import Disk, build_layer         # noqa: E402
+from benchlib.disk import Disk, add_server_arguments, build_layer  # noqa: E402
 
 # Errors of MariaDB's, in docs/ERRORS.md: a name, and what the text of a problem has
 KNOWN = (
@@ -72,13 +73,9 @@ ENGINES = ("InnoDB",) * 7 + ("Aria",) * 2 + ("MyISAM",)
 OURS = re.compile(r"w\d+[ab]|nz|aud")           # databases that are verified
 MINE = "table_schema REGEXP '^(w[0-9]+[ab]|nz|aud)$'"
 SECONDS, HANG_SECONDS = 30, 60                 # that a round takes at most, a statement
+WORKERS, BYSTANDERS, TABLES = 4, 2, 30
+STATEMENTS = 20, 200                            # before a kill
 WORDS = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta")
-# The case of crash_ddl.py that executes such a statement step by step
-CASES = (("RENAME TABLE .*,.*,", "swap"), ("RENAME TABLE .*,", "rename-many"),
-         ("RENAME TABLE|ALTER .* RENAME", "rename"), ("TRUNCATE", "truncate"),
-         ("DROP TABLE .*,", "drop-many"), ("DROP TABLE", "drop"),
-         ("DROP DATABASE", "drop-database"), ("CREATE OR REPLACE", "replace"),
-         ("CREATE TABLE", "create"))
 
 
 def name(key):
@@ -123,7 +120,7 @@ class Session(threading.Thread):
         super().__init__(daemon=True)
         self.round, self.number = round_, number
         self.problems, self.log = [], collections.deque(maxlen=400)
-        self.errors, self.done = collections.Counter(), collections.Counter()
+        self.done = collections.Counter()
         self.since, self.text = 0, ""           # of the statement that runs
 
     def query(self, text):
@@ -210,7 +207,6 @@ class Worker(Session):
     def failed(self, statement, error):
         """After an error only the server knows which of its tables a statement has
         reached."""
-        self.errors[f"{statement.kind} {error.code}"] += 1
         for key in statement.keys():
             table = self.ledger.get(key)
             rows = self.query("SELECT engine FROM information_schema.tables WHERE "
@@ -485,8 +481,7 @@ class Worker(Session):
                 for text in ("UNLOCK TABLES", f"ALTER TABLE {new} IMPORT TABLESPACE"):
                     self.query(text)
                 self.done["import"] += 1
-            except wire.Error as error:
-                self.errors[f"import {error.code}"] += 1
+            except wire.Error:
                 self.query("UNLOCK TABLES")
             self.query("SET sql_log_bin=1")
             self.flying = None
@@ -499,7 +494,7 @@ class Worker(Session):
                 self.round.databases[self.number].add(database)
         weights = dict(self.WEIGHTS)
         while not self.round.killed:
-            few = len(self.ledger) < self.round.args.tables // self.round.args.workers
+            few = len(self.ledger) < TABLES // WORKERS
             weights.update(create=30 if few else 4, drop_many=1 if few else 8)
             getattr(self, self.random.choices(list(weights), weights.values())[0])()
 
@@ -553,13 +548,10 @@ class Bystander(Session):
                 try:
                     self.query(text)
                     self.done["beside"] += 1
-                except wire.Error as error:
-                    self.errors[f"beside {error.code}"] += 1
+                except wire.Error:
                     if text.startswith("BACKUP"):
-                        try:
+                        with contextlib.suppress(wire.Error):
                             self.query("BACKUP STAGE END")
-                        except wire.Error:
-                            pass
                         break
 
 
@@ -601,7 +593,7 @@ class Directory:
         self.binary_log = choose.random() < 0.4
         self.encrypted = choose.random() < 0.1
         self.imports = not self.encrypted and choose.random() < 0.05
-        self.power_loss = bool(layer) and choose.random() < 0.1
+        self.power_loss = choose.random() < 0.1
         if self.power_loss:             # Aria and MyISAM do not sync their rows
             self.engines = ("InnoDB",)
         # Their files are left so often that little else would be seen
@@ -613,7 +605,7 @@ class Directory:
         self.place, self.layer = place, layer
         self.problems, self.known = [], collections.Counter()
         self.kills, self.triggers, self.killed = 0, 0, False
-        self.done, self.errors = collections.Counter(), collections.Counter()
+        self.done = collections.Counter()
         self.unlogged = {}              # what was in flight at a kill: not on the replica
         self.history = []
         options = [
@@ -641,11 +633,10 @@ class Directory:
                         "--innodb-encrypt-tables=ON", "--innodb-encrypt-log=ON",
                         "--innodb-encryption-threads=2",
                         "--innodb-encryption-rotate-key-age=1"]
-        self.server = KilledServer(args.tree, place / "data", options + args.options,
-                             build=args.type)
+        self.server = KilledServer(args.tree, place / "data", options, build=args.type)
         self.server.copy_datadir(model)
-        self.ledgers = [{} for _ in range(args.workers)]
-        self.databases = [{f"w{n}a", f"w{n}b"} for n in range(args.workers)]
+        self.ledgers = [{} for _ in range(WORKERS)]
+        self.databases = [{f"w{n}a", f"w{n}b"} for n in range(WORKERS)]
 
     def settings(self):
         return " ".join(word for word, has in (
@@ -708,12 +699,12 @@ class Directory:
                         for n, ledger in enumerate(self.ledgers)]
         beside = [Bystander(self, n, self.workers,
                             random.Random(f"{self.seed} {self.kills} beside {n}"))
-                  for n in range(self.args.bystanders)]
+                  for n in range(BYSTANDERS)]
         sessions = self.workers + beside
         for session in sessions:
             session.start()
         # The first time there is nothing to rename or drop yet
-        statements = self.random.randint(*self.args.statements) + 100 * (not self.kills)
+        statements = self.random.randint(*STATEMENTS) + 100 * (not self.kills)
         end = self.began + SECONDS
         while time.monotonic() < end and self.server.process.poll() is None and \
                 sum(worker.done.total() for worker in self.workers) < statements:
@@ -738,7 +729,6 @@ class Directory:
             for text in session.problems:
                 self.problem(text)
             self.done += session.done
-            self.errors += session.errors
             self.history += [f"kill {self.kills}, {type(session).__name__} {session.number}:",
                              *("  " + line for line in session.log)]
             if isinstance(session, Worker) and session.flying:
@@ -764,7 +754,12 @@ class Directory:
 
     def kill_recovery(self):
         """Kill a server that recovers, too."""
-        timer = threading.Timer(self.random.uniform(0.05, 0.8), self.kill_starting)
+        def kill():
+            if process := self.server.process:
+                process.kill()
+                self.done["kills of recovery"] += 1
+
+        timer = threading.Timer(self.random.uniform(0.05, 0.8), kill)
         timer.start()
         try:
             self.server.start()
@@ -776,18 +771,9 @@ class Directory:
             if self.server.process:
                 self.server.kill()
 
-    def kill_starting(self):
-        process = self.server.process
-        if process:
-            process.kill()
-            self.done["kills of recovery"] += 1
-
     def keep_log(self):
         log = pathlib.Path(self.server.run_directory, "log").read_text(errors="replace")
         self.history.append("server's log: " + log[-6000:])
-        self.scan(log)
-
-    def scan(self, log):
         for line in log.splitlines():
             if re.search(r"\[ERROR\]|\[FATAL\]|Assertion|got signal", line) and \
                     not BENIGN.search(line):
@@ -804,7 +790,6 @@ class Directory:
     # -------------------------------------------------------- verification
 
     def verify(self):
-        log = pathlib.Path(self.server.run_directory, "log")
         connection = wire.Connection(self.server.socket)
         there = self.tables(connection)
         engines = {key: engine for key, (engine, _) in there.items()}
@@ -827,9 +812,7 @@ class Directory:
         connection.query("SET GLOBAL innodb_max_purge_lag_wait=0")
         self.verify_files(connection, engines)
         connection.close()
-        self.scan(log.read_text(errors="replace"))
-        if self.problems or self.known:
-            self.history.append("server's log: " + log.read_text(errors="replace")[-6000:])
+        self.keep_log()
 
     @staticmethod
     def tables(connection):
@@ -887,7 +870,7 @@ class Directory:
                 for table in (flying.before[key], flying.after[key]))
                 for key in sorted(touched))
             self.problem(f"neither before nor after ({about}): {wrong}; in flight: "
-                         f"{flying.text[:300]}{self.case(flying.text, about)}")
+                         f"{flying.text[:300]}")
             return
         worker.put(state)
         for key in touched & set(there):
@@ -898,15 +881,6 @@ class Directory:
             table.next_id = max([table.next_id, *(i + 1 for i in table.rows)])
         for key in touched:
             self.unlogged[key] = flying.text[:200]
-
-    @staticmethod
-    def case(text, engine):
-        """The command that kills at each step of such a statement."""
-        for pattern, case in CASES:
-            if re.match(pattern, text):
-                return (f" (crash_ddl.py TREE {case} --only-kill --engines "
-                        f"{engine if engine in ENGINES else 'InnoDB'})")
-        return ""
 
     def verify_checks(self, connection, engines):
         for key, engine in engines.items():
@@ -972,10 +946,11 @@ class Directory:
     def replicate(self):
         """Execute the whole binary log on an empty server, and compare."""
         replica = KilledServer(self.args.tree, self.place / "replica",
-                         [*self.args.options, "--innodb-log-file-size=8M",
-                          "--innodb-buffer-pool-size=6M", "--server-id=2",
-                          "--innodb-use-native-aio=0", "--innodb-flush-log-at-trx-commit=0"],
-                         build=self.args.type)
+                               ["--innodb-log-file-size=8M", "--innodb-buffer-pool-size=6M",
+                                "--server-id=2", "--innodb-use-native-aio=0",
+                                "--innodb-flush-log-at-trx-commit=0", "--relay-log=relay",
+                                "--skip-slave-start", "--relay-log-purge=0"],
+                               build=self.args.type)
         replica.copy_datadir(self.args.model)
         source = wire.Connection(self.server.socket)
         logs = [self.server.datadir / row[0] for row in
@@ -986,8 +961,6 @@ class Directory:
             shutil.copy(log, replica.datadir / f"relay.{number:06}")
         (replica.datadir / "relay.index").write_text(
             "".join(f"./relay.{number:06}\n" for number in range(1, len(logs) + 1)))
-        replica.options += ["--relay-log=relay", "--skip-slave-start",
-                            "--relay-log-purge=0"]
         with replica:
             session = wire.Connection(replica.socket)
             session.query("CHANGE MASTER TO relay_log_file='relay.000001', relay_log_pos=4, "
@@ -1063,15 +1036,13 @@ def make_model(args, place):
         server.sql("CREATE DATABASE nz; CREATE DATABASE aud;" + "".join(
             f"CREATE DATABASE w{n}a; CREATE DATABASE w{n}b; CREATE DATABASE imp{n}; CREATE "
             f"TABLE aud.a{n} (n INT AUTO_INCREMENT PRIMARY KEY, x INT) ENGINE=InnoDB;"
-            for n in range(args.workers)) + "SET GLOBAL innodb_fast_shutdown=0;")
+            for n in range(WORKERS)) + "SET GLOBAL innodb_fast_shutdown=0;")
     return server
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
-    parser.add_argument("tree", type=resolved,
-                        help="directory with source/ and the builds, as in out/10.11/patched")
-    parser.add_argument("--type", default="release", help="of the build (default %(default)s)")
+    add_server_arguments(parser)
     parser.add_argument("--seed", type=int, default=1, help="of the first data directory")
     parser.add_argument("--directories", type=int, default=10, metavar="N",
                         help="how many of them (default %(default)s)")
@@ -1079,22 +1050,15 @@ def main():
                         help="of the server, for each directory (default %(default)s)")
     parser.add_argument("--minutes", type=float, default=1e6,
                         help="begin nothing after them")
-    parser.add_argument("--workers", type=int, default=4)
-    parser.add_argument("--bystanders", type=int, default=2)
-    parser.add_argument("--tables", type=int, default=30)
-    parser.add_argument("--statements", type=int, nargs=2, default=(20, 200),
-                        metavar=("LEAST", "MOST"), help="before a kill")
-    parser.add_argument("--no-power-loss", action="store_true")
     parser.add_argument("--keep", type=resolved, metavar="DIRECTORY",
                         help="for a directory of each seed with a problem")
-    parser.add_argument("options", nargs="*", metavar="-- OPTION", help="of the server")
     args = parser.parse_args()
     args.deadline = time.monotonic() + 60 * args.minutes
     kills, wrong = 0, 0
     done, known = collections.Counter(), collections.Counter()
     with tempfile.TemporaryDirectory(prefix="crash-random-") as place:
         place = pathlib.Path(place)
-        layer = None if args.no_power_loss else build_layer(place)
+        layer = build_layer(place)
         args.model = make_model(args, place)
         for seed in range(args.seed, args.seed + args.directories):
             if time.monotonic() >= args.deadline:

@@ -13,10 +13,10 @@ error by error.
 divides them among the settings. A round depends only on the seed and its number, so
 
     sql-bench/stress/random_answers.py out/10.11 --setting lower-case --seed 1 \\
-        --first 31 --rounds 1 --minimize
+        --first 31 --rounds 1
 
-repeats one that differed, and leaves out steps as long as the answers still differ. With
---keep DIRECTORY each difference leaves a file with its steps there.
+repeats one that differed. With --keep DIRECTORY each difference leaves a file with its
+steps there.
 
 A difference that is known counts under its name. Today there is one: MariaDB takes a role
 for the account of the same name (topic acl-cache-key). It is known by this: after FLUSH
@@ -381,38 +381,16 @@ def run(sides, steps, known):
     return count, None
 
 
-def minimize(sides, steps):
-    """Leave out parts of the steps, ever smaller ones, while the answers differ."""
-    steps = steps[:run(sides, steps, collections.Counter())[1][0] + 1]
-    size = len(steps) // 2
-    while size:
-        at = 0
-        while at < len(steps) - 1:
-            fewer = steps[:at] + steps[min(at + size, len(steps) - 1):]
-            found = run(sides, fewer, collections.Counter())[1]
-            if found:
-                steps = fewer[:found[0] + 1]
-            else:
-                at += size
-        size //= 2
-    return steps
-
-
-def report(sides, steps, found, title, args):
-    if args.minimize:
-        steps = minimize(sides, steps)
-        found = run(sides, steps, collections.Counter())[1] or found
+def report(steps, found, title, args):
     number, stock, patched = found
-    text = "\n".join([title, *(f"  {step.who} {step.what} {step.text}"
-                               for step in steps[:number + 1]),
-                      f"  stock   {stock}", f"  patched {patched}"])
+    answers = [f"  stock   {stock}", f"  patched {patched}"]
     if args.keep:
         args.keep.mkdir(parents=True, exist_ok=True)
         path = args.keep / (title.replace(" ", "-") + ".txt")
-        path.write_text(text + "\n", encoding="utf-8")
-    print(text if args.minimize else "\n".join(
-        [title, f"  {steps[number]}", f"  stock   {stock}", f"  patched {patched}"]),
-        flush=True)
+        path.write_text("\n".join([title, *(f"  {step.who} {step.what} {step.text}"
+                                            for step in steps[:number + 1]), *answers, ""]),
+                        encoding="utf-8")
+    print("\n".join([title, f"  {steps[number]}", *answers]), flush=True)
 
 
 def compare(sides, setting, args):
@@ -425,7 +403,7 @@ def compare(sides, setting, args):
         answers += count
         if found:
             different += 1
-            report(sides, steps, found, f"{setting} seed {args.seed} round {number}", args)
+            report(steps, found, f"{setting} seed {args.seed} round {number}", args)
         number += 1
     print(f"{setting}: {number - args.first} rounds, {answers} answers, {different} not as "
           "stock's" + "".join(f", {count} known ({what})" for what, count in known.items()),
@@ -445,8 +423,6 @@ def main():
                         help="number of the first round (default %(default)s)")
     parser.add_argument("--rounds", type=int, metavar="N",
                         help="instead of --statements, for each setting")
-    parser.add_argument("--minimize", action="store_true",
-                        help="find the steps that a difference needs")
     parser.add_argument("--keep", type=pathlib.Path, metavar="DIRECTORY",
                         help="for the steps of each difference")
     args = parser.parse_args()
