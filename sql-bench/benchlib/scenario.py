@@ -164,15 +164,15 @@ def descriptor_limit():
     return 1 << 30 if limit == resource.RLIM_INFINITY else limit
 
 
-def need_descriptors(tables):
-    """Fail unless tables MyISAM or Aria tables, two files each, can be open."""
+def need_descriptors(count, each=2):
+    """Fail unless so many MyISAM or Aria tables can be open, with two files each."""
     limit = descriptor_limit()
-    need = 2 * tables + RESERVED_DESCRIPTORS
+    need = each * count + RESERVED_DESCRIPTORS
     if need > limit:
         raise BenchError(
-            f"{tables} open tables need {need} file descriptors, this shell "
-            f"may have {limit}; raise 'ulimit -Hn', or ask for at most "
-            f"{(limit - RESERVED_DESCRIPTORS) // 2} tables")
+            f"{need} file descriptors are needed, this shell may have {limit}; raise "
+            f"'ulimit -Hn', or ask for {(limit - RESERVED_DESCRIPTORS) // each} instead of "
+            f"{count}")
 
 
 def table_bytes(names, count):

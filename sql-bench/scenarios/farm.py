@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A farm of sites like those that WordPress makes, page by page."""
 
-from benchlib import visitors
 from benchlib.scenario import Option, engines, integers, positive
 
 from .pages import CLIENTS, GENERATOR, TABLES, Pages, account
@@ -158,11 +157,6 @@ class Farm(Pages):
                          None, kind=positive)
     seconds = Option("farm-seconds", "of a measurement, and of warming up before it", 20,
                      4)
-
-    @classmethod
-    def check(cls, options):
-        visitors.require()
-        cls.need_descriptors_for("--farm-caches", options)
 
     @classmethod
     def make(cls, server, options, progress):

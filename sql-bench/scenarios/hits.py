@@ -4,8 +4,8 @@
 import contextlib
 
 from benchlib import sysbench
-from benchlib.scenario import (CONTROL, RESERVED_DESCRIPTORS, Option, Scenario,
-                               descriptor_limit, integers, tree_of)
+from benchlib.scenario import (CONTROL, Option, Scenario, integers, need_descriptors,
+                               tree_of)
 from benchlib.servers import BenchError, Server, make_once
 from benchlib.usage import on_one_cpu
 
@@ -113,13 +113,11 @@ class Hits(TakingTurns):
     @classmethod
     def check(cls, options):
         super().check(options)
-        for _, protocol, _, connections in cls.settings(options):
+        need_descriptors(cls.most(options, 3), 1)
+        for _, protocol, *_ in cls.settings(options):
             if protocol not in PROTOCOLS:
                 raise BenchError(f"unknown protocol '{protocol}' "
                                  f"({', '.join(PROTOCOLS)})")
-            if connections + RESERVED_DESCRIPTORS > descriptor_limit():
-                raise BenchError(f"{connections} connections need as many "
-                                 "descriptors; raise 'ulimit -Hn'")
 
     @classmethod
     def most(cls, options, number):

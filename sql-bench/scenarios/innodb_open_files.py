@@ -5,9 +5,8 @@ import os
 import time
 
 from benchlib import sysbench
-from benchlib.scenario import (RESERVED_DESCRIPTORS, Option, Scenario,
-                               descriptor_limit, integers, table_bytes)
-from benchlib.servers import BenchError, create_tables
+from benchlib.scenario import Option, Scenario, integers, need_descriptors, table_bytes
+from benchlib.servers import create_tables
 
 DATABASE = "tc_open_files"
 SMALL, LARGE = 16, 1024         # MiB of buffer pool
@@ -42,25 +41,13 @@ class InnodbOpenFiles(Scenario):
 
     tables = Option("files-tables", "number of tables", 20000, 2000)
     connections = Option("files-connections", "number of connections", 8)
-    open_files = Option("open-files", "values of innodb_open_files (default 100,2000 and "
-                        "20000, or what this shell's descriptors allow; quick 100,2000)",
-                        None)
-
-    @classmethod
-    def limits(cls, options):
-        return (integers(cls.open_files(options)) if cls.open_files(options) else
-                [100, 2000] if options.quick else
-                [100, 2000, min(20000, descriptor_limit() - RESERVED_DESCRIPTORS)])
+    limits = Option("open-files", "values of innodb_open_files", "100,2000,20000",
+                    "100,2000", integers)
 
     @classmethod
     def check(cls, options):
         sysbench.require()
-        need = max(cls.limits(options)) + RESERVED_DESCRIPTORS
-        if need > descriptor_limit():
-            raise BenchError(
-                f"innodb_open_files={max(cls.limits(options))} needs {need} "
-                f"file descriptors, this shell may have {descriptor_limit()}; "
-                "raise 'ulimit -Hn' or lower --open-files")
+        need_descriptors(max(cls.limits(options)), 1)
 
     @classmethod
     def disk(cls, options):

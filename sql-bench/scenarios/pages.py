@@ -5,8 +5,7 @@ import json
 
 from benchlib import visitors
 from benchlib.load import read_files
-from benchlib.scenario import (CONTROL, RESERVED_DESCRIPTORS, OwnServers,
-                               descriptor_limit, tree_of)
+from benchlib.scenario import CONTROL, OwnServers, need_descriptors, tree_of
 from benchlib.servers import BenchError, Server, make_once
 from benchlib.statistics import median
 from benchlib.usage import resident
@@ -105,14 +104,9 @@ class Pages(OwnServers):
                 for engine in cls.engines(options) for cache in cls.caches(options)}
 
     @classmethod
-    def need_descriptors_for(cls, option, options):
-        """Refuse an option that wants more open tables than this shell may
-        have."""
-        need = (2 * max(cache for _, cache in cls.settings(options).values())
-                + RESERVED_DESCRIPTORS)
-        if need > descriptor_limit():
-            raise BenchError(f"{option}: {need} descriptors are needed, this "
-                             f"shell may have {descriptor_limit()}")
+    def check(cls, options):
+        visitors.require()
+        need_descriptors(max(cls.caches(options)))
 
     @classmethod
     def disk(cls, options):

@@ -4,7 +4,7 @@
 import json
 import shutil
 
-from benchlib import visitors, wordpress
+from benchlib import wordpress
 from benchlib.scenario import Option, engines, integers
 from benchlib.servers import BenchError
 
@@ -74,9 +74,8 @@ class Wordpress(Pages):
 
     @classmethod
     def check(cls, options):
-        visitors.require()
+        super().check(options)
         wordpress.check()
-        cls.need_descriptors_for("--wordpress-caches", options)
 
     @classmethod
     def make(cls, server, options, progress):
