@@ -132,7 +132,7 @@ class Run:
                          if name in scenario_arguments(scenario)}
         self.data = {
             "scenario": scenario.name, "title": scenario.title,
-            "source": scenario.source, "question": scenario.question,
+            "question": scenario.question,
             "method": scenario.method, "caveat": scenario.caveat,
             "unit": scenario.unit,
             "higher_is_better": scenario.higher_is_better,

@@ -57,7 +57,7 @@ def parse(*words):
 
 def data(**more):
     """What a run keeps, of one scenario with one cell."""
-    return dict({"scenario": "s", "title": "T", "source": "S",
+    return dict({"scenario": "s", "title": "T",
                  "question": "Q?", "method": "M.", "caveat": "C.",
                  "unit": "u", "quick": False, "pairs": 5,
                  "settings": {"quick": False}, "higher_is_better": True,
@@ -264,7 +264,7 @@ class OptionsTest(Case):
 
 class Fake(Scenario):
     """Two cells, of which the second needs the first just before it."""
-    name, title, source = "fake", "T", "S"
+    name, title = "fake", "T"
     question, method, unit = "Q?", "M.", "u"
     together = 2
     pairs = 2
@@ -1303,8 +1303,8 @@ class ScenariosTest(unittest.TestCase):
     def test_every_scenario_says_what_it_asks_and_does_not_show(self):
         for name, scenario in scenarios.ALL.items():
             self.assertEqual(scenario.name, name)
-            for text in (scenario.title, scenario.source, scenario.question,
-                         scenario.method, scenario.caveat, scenario.unit):
+            for text in (scenario.title, scenario.question, scenario.method,
+                         scenario.caveat, scenario.unit):
                 self.assertTrue(text, name)
 
     def test_the_page_shows_cells_that_a_scenario_measures_with_the_kept_settings(self):

@@ -3,7 +3,7 @@
 
 A scenario is a class with
 
-  name, title, source   where the problem was first described
+  name, title
   question, method, caveat   for the report; caveat: what is not shown
   unit, higher_is_better
   pairs                 of a full run

@@ -98,7 +98,6 @@ def count_syncs(text):
 class Ddl(Scenario):
     name = "ddl"
     title = "Sites that are created and dropped, beside others"
-    source = "shared hosting: whole sites come and go all day"
     question = (
         "How long do statements wait that have nothing to do with tables that are "
         "being dropped? How fast are CREATE and DROP?")

@@ -125,7 +125,6 @@ WRITE = [
 class Farm(Pages):
     name = "farm"
     title = "A farm of sites with twelve tables each"
-    source = "hosts of WordPress, and wiki farms, with 20,000 tables and more"
     question = (
         "How many pages a second does a server give to sites of which a few are "
         "popular and most are asked for now and then?")

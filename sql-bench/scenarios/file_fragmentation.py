@@ -13,7 +13,6 @@ DATABASE = "tc_fragments"
 class FileFragmentation(Scenario):
     name = "file-fragmentation"
     title = "Rows inserted at random into one table and into many"
-    source = "MySQL file system fragmentation benchmarks"
     question = (
         "What do many files that grow at the same time cost when they are written?")
     method = (

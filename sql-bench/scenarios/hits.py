@@ -82,7 +82,6 @@ class TakingTurns(Scenario):
 class Hits(TakingTurns):
     name = "hits"
     title = "Statements that find their tables open"
-    source = "every statement of every server"
     question = (
         "Does a server with few tables, all of them open, pay for the table cache?")
     method = (

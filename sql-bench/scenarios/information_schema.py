@@ -16,7 +16,6 @@ def large(options):
 class InformationSchema(Scenario):
     name = "information-schema"
     title = "Summing up table sizes from INFORMATION_SCHEMA.TABLES"
-    source = "issues of MySQLTuner, mysqld_exporter and phpMyAdmin"
     question = (
         "How long does the query of monitoring tools take, which opens every "
         "table, with a small and with a large full table cache?")

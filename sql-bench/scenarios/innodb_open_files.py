@@ -17,7 +17,6 @@ LONGEST = "ms of the longest write"
 class InnodbOpenFiles(Scenario):
     name = "innodb-open-files"
     title = "Reads, writes and crash recovery by innodb_open_files"
-    source = "How innodb_open_files affects performance (2009)"
     question = (
         "Does it matter how many files InnoDB may keep open? Does the limit still "
         "make no difference where it makes none today?")

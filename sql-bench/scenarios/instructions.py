@@ -35,7 +35,6 @@ def executor(session, protocol, tables):
 class Instructions(OwnServers):
     name = "instructions"
     title = "Instructions of a statement"
-    source = "every statement of every server"
     question = (
         "How many instructions does the server execute for a statement, if the "
         "table is open, and if it is not?")

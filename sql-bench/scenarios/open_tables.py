@@ -15,7 +15,6 @@ ROUNDS = 10
 class OpenTables(Scenario):
     name = "open-tables"
     title = "Opening many tables with a small and a large cache"
-    source = "WL#70, table_cache negative scalability (2009)"
     question = ("Does opening a table cost more, the more tables are open?")
     method = (
         "SELECT * FROM tN over one-column tables without rows, each statement on "

@@ -95,7 +95,6 @@ def read_timed(pipe, socket, counts, begin, seconds, seed):
 class QueryCache(OwnServers):
     name = "query-cache"
     title = "A large query cache, and one INSERT that invalidates much of it"
-    source = "MySQL bug 28382"
     question = (
         "What does an INSERT cost that invalidates many cached results? What does "
         "it cost the others?")

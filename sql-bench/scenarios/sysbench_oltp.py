@@ -18,7 +18,6 @@ def plural(count, word):
 class Sysbench(TakingTurns):
     name = "sysbench"
     title = "sysbench OLTP, one table and 16 tables"
-    source = "bug 33948 (2008)"
     question = (
         "Does a server with few tables and many connections lose anything to the "
         "table cache, or gain?")

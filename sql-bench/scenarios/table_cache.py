@@ -13,7 +13,6 @@ PROGRAM = "unittest/sql/table_cache-bench"
 class TableCache(Scenario):
     name = "table-cache"
     title = "Acquire and release of TABLEs, without a server around"
-    source = "design of the table cache"
     question = (
         "What does it cost to get a TABLE and to give it back, by one thread and by "
         "several?")

@@ -70,7 +70,6 @@ def memory_between(server, before, after):
 class Triggers(Scenario):
     name = "triggers"
     title = "Tables with triggers that are only read"
-    source = "table_open_cache_triggers of Percona Server"
     question = ("What does one more open TABLE take, and what does a miss cost, if the "
                 "table has triggers and the statement only reads?")
     method = (

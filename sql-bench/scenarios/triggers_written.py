@@ -17,7 +17,6 @@ TRIGGERS = {"BEFORE INSERT": "SET NEW.pad=NOW()", "BEFORE UPDATE": "SET NEW.pad=
 class TriggersWritten(TakingTurns):
     name = "triggers-written"
     title = "Statements that fire triggers"
-    source = "sysbench's oltp_write_only, with triggers"
     question = (
         "Does a statement that fires triggers pay for it that other statements do not "
         "read them?")

@@ -34,7 +34,6 @@ def use(session, tables):
 class WarmRestart(OwnServers):
     name = "warm-restart"
     title = "The first seconds after a restart"
-    source = "updates, and restarts in the night"
     question = (
         "How long do statements take in the first seconds after a restart? What does the "
         "plugin table_cache_dump change?")

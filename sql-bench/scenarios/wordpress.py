@@ -28,7 +28,6 @@ def clone(number, tables):
 class Wordpress(Pages):
     name = "wordpress"
     title = "Sites of WordPress"
-    source = "hosts of WordPress with an account and a database a site"
     question = (
         "How many of WordPress's own pages does a server show, and how long does a "
         "visitor wait for one? What does a page cost it?")

@@ -19,7 +19,6 @@ BESIDE = "statements/s, beside the schema query"
 class WorkingSet(Scenario):
     name = "working-set"
     title = "A working set beside queries of INFORMATION_SCHEMA.TABLES"
-    source = "issues of MySQLTuner, mysqld_exporter and phpMyAdmin"
     question = (
         "Does a monitoring query that opens every table of the server push the "
         "tables in use out of the table cache?")
