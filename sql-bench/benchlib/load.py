@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Clients of a server, each a process, and the server's CPU time meanwhile."""
+"""Clients of a server, each a process: one Python is too slow for many connections."""
 
 import multiprocessing
 import time
 
 from . import wire
-from .processes import in_processes
+from .servers import BenchError
 from .usage import cpu_time
 
 
@@ -19,19 +19,34 @@ def client(pipe, begin, work, socket, database, *arguments):
 def run(server, database, *clients):
     """Run clients, each a tuple of a function, which is given a session of the
     database, and its other arguments; return their answers, when they began,
-    and the seconds of CPU time that the server has used meanwhile."""
+    and the seconds of CPU time that the server has used meanwhile, None if it was
+    killed."""
     begin = multiprocessing.Barrier(len(clients) + 1)
-    found = {}
-
-    def started():
+    jobs, answers, pid = [], [], server.process.pid
+    try:
+        for work, *arguments in clients:
+            mine, theirs = multiprocessing.Pipe(False)
+            job = multiprocessing.Process(target=client, args=(
+                theirs, begin, work, server.socket, database, *arguments))
+            job.start()
+            theirs.close()
+            jobs.append((job, mine))
         begin.wait()
-        found["begin"] = time.monotonic()
-        found["before"] = cpu_time(server.process.pid)
-
-    answers = in_processes(
-        client, [(begin, work, server.socket, database, *arguments)
-                 for work, *arguments in clients], started)
-    return answers, found["begin"], cpu_time(server.process.pid) - found["before"]
+        began, before = time.monotonic(), cpu_time(pid)
+        for job, pipe in jobs:
+            answers.append(pipe.recv())
+            job.join()
+        try:
+            used = cpu_time(pid) - before
+        except OSError:
+            used = None
+    except EOFError:
+        raise BenchError("a client ended early") from None
+    finally:
+        for job, _ in jobs:
+            job.kill()                  # if it has not ended
+            job.join()
+    return answers, began, used
 
 
 def read_files(directory):

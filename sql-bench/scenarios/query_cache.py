@@ -6,7 +6,7 @@ import threading
 import time
 
 from benchlib import wire
-from benchlib.processes import in_processes
+from benchlib.load import run
 from benchlib.scenario import Option, OwnServers, available_memory, tree_of
 from benchlib.servers import BenchError, Server
 from benchlib.statistics import percentile
@@ -46,20 +46,17 @@ def run_batch(session, statements):
         session.skip_result()
 
 
-def fill(pipe, socket, ranges):
+def fill(session, ranges):
     """Ask for each result once, in any order."""
-    session = wire.Connection(socket, DATABASE)
     wanted = [(table, number) for table, begin, end in ranges
               for number in range(begin, end)]
     random.Random(len(wanted)).shuffle(wanted)
     for i in range(0, len(wanted), BATCH):
         run_batch(session, [select(*one) for one in wanted[i:i + BATCH]])
-    pipe.send(len(wanted))
 
 
-def read_fast(pipe, socket, counts, seconds, seed):
+def read_fast(session, counts, seconds, seed):
     """Any of the results, as many as come; statements a second."""
-    session = wire.Connection(socket, DATABASE)
     chance = random.Random(seed)
     done, end = 0, time.monotonic() + seconds
     while time.monotonic() < end:
@@ -69,27 +66,36 @@ def read_fast(pipe, socket, counts, seconds, seed):
             batch.append(select(table, chance.randrange(counts[table])))
         run_batch(session, batch)
         done += BATCH
-    pipe.send(done / seconds)
+    return done / seconds
 
 
-def read_timed(pipe, socket, counts, begin, seconds, seed):
-    """Single SELECTs of the tables but the last, if there are others."""
-    session = wire.Connection(socket, DATABASE)
+def read_timed(session, counts, seconds, seed):
+    """The ms of single SELECTs of the tables but the last."""
     chance = random.Random(seed)
-    tables = max(1, len(counts) - 1)
-    took, start = [], 0
-    time.sleep(max(0, begin - time.monotonic()))
+    took, start = [], time.monotonic()
+    end = start + seconds
     try:
-        while start < begin + seconds:
-            table = chance.randrange(tables)
+        while start < end:
+            table = chance.randrange(len(counts) - 1)
             query = select(table, chance.randrange(counts[table]))
             start = time.monotonic()
             session.send(query)
             session.skip_result()
-            took.append(time.monotonic() - start)
-    except (OSError, ConnectionError):
+            took.append(1000 * (time.monotonic() - start))
+    except OSError:
         pass                            # the server was killed
-    pipe.send(took)
+    return took
+
+
+def insert(session, table):
+    """The ms of an INSERT, a second after the others have begun; None if it fails."""
+    time.sleep(1)
+    begin = time.monotonic()
+    try:
+        session.query(f"INSERT INTO t{table} VALUES ({ROWS + 1},'x')")
+    except (OSError, IndexError, wire.Error):
+        return None                     # the server was killed
+    return 1000 * (time.monotonic() - begin)
 
 
 class QueryCache(OwnServers):
@@ -157,60 +163,31 @@ class QueryCache(OwnServers):
         invalidated = results * INVALIDATED // PER_GIGABYTE
         counts = [results - invalidated, invalidated]   # of each table
         seconds, limit = 3 if options.quick else 5, cls.limit(options)
-        found = {}
         server.start()
-        session = cls.connect(server, cls.megabytes(options) << 20)
-        create_results(session, len(counts))
-
-        in_processes(fill, [
-            (server.socket, [(table, count * i // FILLERS,
-                              count * (i + 1) // FILLERS)
-                             for table, count in enumerate(counts)])
-            for i in range(FILLERS)])
-        found[READ] = sum(in_processes(read_fast, [
-            (server.socket, counts, seconds, i) for i in range(FILLERS)]))
-
-        begin = time.monotonic() + 0.5
-        writer = threading.Thread(target=cls.invalidate, args=(
-            server, len(counts) - 1, begin + 1, found))
+        create_results(cls.connect(server, cls.megabytes(options) << 20), len(counts))
+        run(server, DATABASE, *(
+            (fill, [(table, count * i // FILLERS, count * (i + 1) // FILLERS)
+                    for table, count in enumerate(counts)]) for i in range(FILLERS)))
+        rates, _, _ = run(server, DATABASE, *(
+            (read_fast, counts, seconds, i) for i in range(FILLERS)))
         # Stock's INSERT may take minutes, in which its lock is not free
-        killer = threading.Timer(1.5 + limit, cls.kill,
-                                 (server, found, limit))
+        killer = threading.Timer(1.5 + limit, server.kill)
+        killer.start()
         try:
-            writer.start()
-            killer.start()
-            took = sum(in_processes(read_timed, [
-                (server.socket, counts, begin, seconds, READERS + i)
-                for i in range(READERS)]), [])
-            writer.join()
+            (inserted, *took), _, _ = run(
+                server, DATABASE, (insert, len(counts) - 1),
+                *((read_timed, counts, seconds, i) for i in range(READERS)))
         finally:
             killer.cancel()
-            if killer.ident:
-                killer.join()
-        if not took or INSERT not in found:
-            raise BenchError("no SELECT was answered, or the INSERT failed")
-        found[P999] = 1e3 * percentile(took, 0.999)
-        # Some waited until the server was killed
-        found[LONGEST] = 1e3 * (max(took) if server.process else limit)
+            killer.join()
+        took, killed = sum(took, []), not server.process
         server.stop()
-        return found
-
-    @staticmethod
-    def invalidate(server, table, when, found):
-        """Measure the INSERT."""
-        session = wire.Connection(server.socket, DATABASE)
-        time.sleep(max(0, when - time.monotonic()))
-        begin = time.monotonic()
-        try:
-            session.query(f"INSERT INTO t{table} VALUES ({ROWS + 1},'x')")
-            found[INSERT] = 1e3 * (time.monotonic() - begin)
-        except (OSError, wire.Error):
-            pass                        # the server was killed
-
-    @staticmethod
-    def kill(server, found, limit):
-        server.kill()
-        found[INSERT] = 1e3 * limit
+        if not took or not (inserted or killed):
+            raise BenchError("no SELECT was answered, or the INSERT failed")
+        # Some waited until the server was killed
+        return {INSERT: 1000 * limit if killed else inserted, READ: sum(rates),
+                P999: percentile(took, 0.999),
+                LONGEST: 1000 * limit if killed else max(took)}
 
     @classmethod
     def remarks(cls, results, options):
