@@ -5,50 +5,39 @@ from benchlib.scenario import Scenario, need_descriptors
 from benchlib.servers import BenchError
 
 DATABASE = "tc_triggers"
-KINDS = ("no trigger", "one trigger", "three triggers")
-ENGINES = ("innodb", "myisam")
 MORE, SOME = 45, 5              # TABLEs of one table that are open; a join has 61 at most
 LARGE, OF_EACH, IFS = 60, 15, 120
 MISSES, ROUNDS = 40, 100        # tables, and how often each is read
 CACHE = 2000
 ROOM = 10                       # of the cache, for misses
 
-BYTES, MISS = "bytes of one more TABLE", "us of CPU time of a miss"
+BYTES = "innodb, three triggers: bytes of one more TABLE"
+MISS = "myisam, three triggers: us of CPU time of a miss"
 ALL_LARGE = (f"{LARGE} tables with a trigger of {IFS} IFs, {OF_EACH} TABLEs of each: "
              "MiB")
 
 
-def triggers(table, kind):
-    """SQL for the triggers of a table."""
-    if kind == "one trigger":
-        return (f"CREATE TRIGGER {table}_1 BEFORE UPDATE ON {table} FOR EACH ROW "
-                "SET NEW.u=NOW();")
-    if kind == "three triggers":
-        return "".join(
-            f"CREATE TRIGGER {table}_{event} AFTER {event} ON {table} FOR EACH ROW "
-            "BEGIN DECLARE d DATETIME; SET d=NOW(); "
-            f"IF {row}.a IS NOT NULL THEN INSERT INTO audit VALUES "
-            f"('{table}', CONCAT('{event}', {row}.a), d); END IF; END$$\n"
-            for event, row in (("INSERT", "NEW"), ("UPDATE", "NEW"),
-                               ("DELETE", "OLD")))
-    if kind == "large":
-        body = " ".join(f"IF (SELECT COUNT(*) FROM audit WHERE t={number})>{number} "
-                        f"THEN SET NEW.k={number}; END IF;" for number in range(IFS))
-        return (f"CREATE TRIGGER {table}_1 BEFORE INSERT ON {table} FOR EACH ROW "
-                f"BEGIN {body} END$$\n")
-    return ""
+def three_triggers(table):
+    return "".join(
+        f"CREATE TRIGGER {table}_{event} AFTER {event} ON {table} FOR EACH ROW "
+        "BEGIN DECLARE d DATETIME; SET d=NOW(); "
+        f"IF {row}.a IS NOT NULL THEN INSERT INTO audit VALUES "
+        f"('{table}', CONCAT('{event}', {row}.a), d); END IF; END$$\n"
+        for event, row in (("INSERT", "NEW"), ("UPDATE", "NEW"), ("DELETE", "OLD")))
 
 
-def create(table, engine, kind):
-    text = (f"CREATE TABLE {table} (a INT PRIMARY KEY, b VARCHAR(20), u DATETIME, "
-            f"k INT, KEY (k)) ENGINE={engine};\n")
-    found = triggers(table, kind)
-    return text + (f"DELIMITER $$\n{found}DELIMITER ;\n" if "$$" in found
-                   else found + "\n")
+def large_trigger(table):
+    body = " ".join(f"IF (SELECT COUNT(*) FROM audit WHERE t={number})>{number} "
+                    f"THEN SET NEW.k={number}; END IF;" for number in range(IFS))
+    return (f"CREATE TRIGGER {table}_1 BEFORE INSERT ON {table} FOR EACH ROW "
+            f"BEGIN {body} END$$\n")
 
 
-def name(engine, kind):
-    return f"{engine}_{kind.partition(' ')[0]}"
+def create(table, engine, triggers):
+    """SQL for a table, and for its triggers, which a function returns."""
+    return (f"CREATE TABLE {table} (a INT PRIMARY KEY, b VARCHAR(20), u DATETIME, "
+            f"k INT, KEY (k)) ENGINE={engine};\n"
+            f"DELIMITER $$\n{triggers(table)}DELIMITER ;\n")
 
 
 def use(table, count):
@@ -73,8 +62,8 @@ class Triggers(Scenario):
     question = ("What does one more open TABLE take, and what does a miss cost, if the "
                 "table has triggers and the statement only reads?")
     method = (
-        "Tables of four columns without rows, one connection. 'One trigger' is SET "
-        "NEW.u=NOW(), 'three triggers' write a row of an audit.\n\n"
+        "Tables of four columns without rows, one connection. Three triggers write a "
+        "row of an audit.\n\n"
         f"- '{BYTES}': Memory_used, when a join uses the table {MORE} times instead of "
         f"{SOME}.\n- '{ALL_LARGE}': the same for large triggers.\n"
         f"- '{MISS}': {MISSES} tables are read in turn with room for {ROOM}.")
@@ -92,31 +81,24 @@ class Triggers(Scenario):
 
     @staticmethod
     def cells(options):
-        return ([{"label": f"{engine}, {kind}: {BYTES}", "engine": engine, "kind": kind}
-                 for engine in ENGINES for kind in KINDS]
-                + [{"label": ALL_LARGE, "engine": "innodb", "kind": "large"}]
-                + [{"label": f"myisam, {kind}: {MISS}", "miss": kind}
-                   for kind in KINDS])
+        return [{"label": label} for label in (BYTES, ALL_LARGE, MISS)]
 
     @staticmethod
     def prepare(server, options, progress):
-        text = (f"DROP DATABASE IF EXISTS {DATABASE};\n"
-                f"CREATE DATABASE {DATABASE}; USE {DATABASE};\n"
-                "CREATE TABLE audit (t VARCHAR(30), what VARCHAR(50), at DATETIME) "
-                "ENGINE=InnoDB;\n")
-        for kind in KINDS:
-            text += "".join(create(name(engine, kind), engine, kind)
-                            for engine in ENGINES)
-            text += "".join(create(f"{name('miss', kind)}{number}", "myisam", kind)
-                            for number in range(MISSES))
-        server.sql(text + "".join(create(f"large{number}", "innodb", "large")
-                                  for number in range(LARGE)))
+        server.sql("".join((
+            f"DROP DATABASE IF EXISTS {DATABASE};\n"
+            f"CREATE DATABASE {DATABASE}; USE {DATABASE};\n"
+            "CREATE TABLE audit (t VARCHAR(30), what VARCHAR(50), at DATETIME) "
+            "ENGINE=InnoDB;\n", create("three", "innodb", three_triggers),
+            *(create(f"miss{number}", "myisam", three_triggers)
+              for number in range(MISSES)),
+            *(create(f"large{number}", "innodb", large_trigger)
+              for number in range(LARGE)))))
 
     @staticmethod
     def measure(server, cell, options):
-        if "miss" in cell:
-            text = "".join(f"SELECT * FROM {name('miss', cell['miss'])}{number};\n"
-                           for number in range(MISSES))
+        if cell["label"] == MISS:
+            text = "".join(f"SELECT * FROM miss{number};\n" for number in range(MISSES))
             server.sql(f"SET GLOBAL table_open_cache={ROOM};\n{text}", DATABASE)
             before = server.cpu_seconds()
             server.sql(text * ROUNDS, DATABASE)
@@ -124,10 +106,10 @@ class Triggers(Scenario):
             server.sql(f"SET GLOBAL table_open_cache={CACHE}")
             return 1e6 * spent / (MISSES * ROUNDS)
         server.sql("FLUSH TABLES")
-        if cell["kind"] == "large":
+        if cell["label"] == ALL_LARGE:
             return memory_between(
                 server, use("audit", 1),
                 "".join(use(f"large{number}", OF_EACH)
                         for number in range(LARGE))) / (1 << 20)
-        table = name(cell["engine"], cell["kind"])
-        return memory_between(server, use(table, SOME), use(table, MORE)) / (MORE - SOME)
+        return (memory_between(server, use("three", SOME), use("three", MORE))
+                / (MORE - SOME))
