@@ -129,74 +129,69 @@ class Writer:
         self.session.query(f"UPDATE {row[0]} SET v={value} WHERE k={key(*row)}")
 
     def step(self):
-        rnd = self.rnd
-        row = rnd.choice(self.rows)
-        what = rnd.randrange(8)
         try:
-            if what == 0:
-                value = self._value(row)
-                self.session.query(f"SET @v={value}, @k={key(*row)}")
-                self.session.query(f"EXECUTE {row[0]} USING @v, @k")
-                self._note({row: value})
-            elif what == 1:
-                # Of engines with transactions: others would keep their
-                # metadata locks and wait for table locks in any order
-                rows = rnd.sample([r for r in self.rows if r[0] in "ip"], 2)
-                values = {r: self._value(r) for r in sorted(rows)}
-                self.session.query("BEGIN")
-                for r, value in values.items():
-                    self._update(r, value)
-                self.session.query("COMMIT")
-                self._note(values)
-            elif what == 2:
-                row = (rnd.choice("ip"), row[1])
-                self.session.query("BEGIN")
-                self._update(row, self._value(row))
-                self.session.query("ROLLBACK")
-            elif what == 3:
-                value = self._value(row)
-                self.session.query(f"LOCK TABLES {row[0]} WRITE")
-                try:
-                    self._update(row, value)
-                finally:
-                    self.session.query("UNLOCK TABLES")
-                self._note({row: value})
-            elif what == 4:
-                first = rnd.choice([r for r in self.rows if r[0] == "m"])
-                second = ("i", first[1])
-                values = {first: self._value(first),
-                          second: self._value(second)}
-                self.session.query(
-                    f"UPDATE m, i SET m.v={values[first]}, i.v={values[second]} "
-                    f"WHERE m.k={first[1]} AND i.k={first[1]}")
-                self._note(values)
-            elif what == 5 and row[0] in ("c1", "c2"):
-                value = self._value(row)
-                self.session.query(f"UPDATE g SET v={value} WHERE k={key(*row)}")
-                self._note({row: value})
-            else:
-                value = self._value(row)
-                self._update(row, value)
-                self._note({row: value})
+            committed = self._change()
         except wire.Error as error:
             # Deadlock, lock wait timeout, definition changed: not noted
             if error.code not in CONFLICT:
                 raise
             self.session.query("ROLLBACK")
+            committed = {}
+        for row, value in committed.items():
+            self.notes.set(*row, value)
         self.done += 1
         # Changes without a pause would leave nothing to read from the cache
-        time.sleep(rnd.random() * PAUSE)
+        time.sleep(self.rnd.random() * PAUSE)
 
-    def _note(self, values):
-        for row, value in values.items():
-            self.notes.set(row[0], row[1], value)
+    def _change(self):
+        """Change rows in one of the ways; return the values that are committed now."""
+        rnd, query = self.rnd, self.session.query
+        row, what = rnd.choice(self.rows), rnd.randrange(8)
+        if what == 1:
+            # Of engines with transactions: others would keep their
+            # metadata locks and wait for table locks in any order
+            rows = rnd.sample([r for r in self.rows if r[0] in "ip"], 2)
+            values = {r: self._value(r) for r in sorted(rows)}
+            query("BEGIN")
+            for r, value in values.items():
+                self._update(r, value)
+            query("COMMIT")
+            return values
+        if what == 2:
+            row = (rnd.choice("ip"), row[1])
+            query("BEGIN")
+            self._update(row, self._value(row))
+            query("ROLLBACK")
+            return {}
+        if what == 4:
+            first = rnd.choice([r for r in self.rows if r[0] == "m"])
+            second = ("i", first[1])
+            values = {first: self._value(first), second: self._value(second)}
+            query(f"UPDATE m, i SET m.v={values[first]}, i.v={values[second]} "
+                  f"WHERE m.k={first[1]} AND i.k={first[1]}")
+            return values
+        value = self._value(row)
+        if what == 0:
+            query(f"SET @v={value}, @k={key(*row)}")
+            query(f"EXECUTE {row[0]} USING @v, @k")
+        elif what == 3:
+            query(f"LOCK TABLES {row[0]} WRITE")
+            try:
+                self._update(row, value)
+            finally:
+                query("UNLOCK TABLES")
+        elif what == 5 and row[0] in ("c1", "c2"):
+            query(f"UPDATE g SET v={value} WHERE k={key(*row)}")
+        else:
+            self._update(row, value)
+        return {row: value}
 
 
 class Reader:
     def __init__(self, args, notes, number):
+        self.args, self.notes = args, notes
         self.session = connect(args)
-        self.notes = notes
-        self.rnd = random.Random(f"{args.seed}/reader {number}")
+        self.rnd = random.Random(f"{args.seed}/{type(self).__name__} {number}")
         self.done = 0
 
     def _read(self, sql, rows):
@@ -259,7 +254,7 @@ class Reader:
             return None
 
 
-class SlowReader:
+class SlowReader(Reader):
     """
     Reads results of many packets, and takes its time: the server waits in the
     middle of one, be it from the cache or on its way into it. Now and then it
@@ -267,12 +262,6 @@ class SlowReader:
     """
 
     PAD = 20000
-
-    def __init__(self, args, notes, number):
-        self.args, self.notes = args, notes
-        self.session = connect(args)
-        self.rnd = random.Random(f"{args.seed}/slow reader {number}")
-        self.done = 0
 
     def step(self):
         rnd = self.rnd
