@@ -37,8 +37,7 @@ from benchlib import (callgrind, compare, disk, heap, load,  # noqa: E402
 from benchlib.scenario import (CONTROL, Scenario, integers,  # noqa: E402
                                need_disk)
 from benchlib.servers import BenchError, Server, make_once   # noqa: E402
-from benchlib.statistics import (geometric_mean,        # noqa: E402
-                                 interval, percentile, ratio_of_pairs)
+from benchlib.statistics import interval, percentile, ratio_of_pairs  # noqa: E402
 
 SYSBENCH = """\
 SQL statistics:
@@ -118,9 +117,6 @@ class StatisticsTest(unittest.TestCase):
         self.assertEqual([percentile(values, part)
                           for part in (0.0, 0.5, 0.999, 1.0)],
                          [1, 501, 1000, 1000])
-
-    def test_geometric_mean(self):
-        self.assertAlmostEqual(geometric_mean([0.5, 2.0]), 1.0)
 
 
 class SysbenchTest(Case):

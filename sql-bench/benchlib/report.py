@@ -5,9 +5,10 @@ import argparse
 import fnmatch
 import json
 import os
+from statistics import geometric_mean, median
 
 from .scenario import CONTROL
-from .statistics import geometric_mean, interval, median, ratio_of_pairs
+from .statistics import interval, ratio_of_pairs
 
 VARIANTS = ("stock", "patched")
 AS_NAMED = "as named"           # the unit of each cell is in its label

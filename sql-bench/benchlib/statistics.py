@@ -1,12 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Medians, ratios and their spread over pairs of measurements."""
+"""Percentiles, ratios and their spread over pairs of measurements."""
 
 import random
 import statistics
-
-
-def median(values):
-    return statistics.median(values)
 
 
 def percentile(values, part):
@@ -51,7 +47,3 @@ def interval(stock, patched, starts=1, rounds=2000):
             for ratio in chance.choices(group, k=len(group)))
         for _ in range(rounds))
     return medians[rounds // 40], medians[-1 - rounds // 40]
-
-
-def geometric_mean(values):
-    return statistics.geometric_mean(values)

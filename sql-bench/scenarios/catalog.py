@@ -8,11 +8,11 @@ import shutil
 import subprocess
 import threading
 import time
+from statistics import median
 
 from benchlib import wire
 from benchlib.scenario import Option, OwnServers, integers, tree_of
 from benchlib.servers import BenchError, Server, make_once
-from benchlib.statistics import median
 
 FIVE = " of an account with five grants"
 LISTS = {

@@ -2,12 +2,12 @@
 """The base of the scenarios in which visitors ask for pages of many sites."""
 
 import json
+from statistics import median
 
 from benchlib import visitors
 from benchlib.load import read_files
 from benchlib.scenario import CONTROL, OwnServers, need_descriptors, tree_of
 from benchlib.servers import BenchError, Server, make_once
-from benchlib.statistics import median
 from benchlib.usage import resident
 
 CLIENTS = 16                    # of the closed loop
