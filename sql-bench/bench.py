@@ -26,6 +26,7 @@ import os
 import pathlib
 import platform
 import resource
+import shutil
 import subprocess
 import sys
 import time
@@ -418,8 +419,9 @@ def shorten(options, parser):
     unless the user names others."""
     options.control = True
     options.pairs = options.pairs or SHORT_PAIRS
-    for name in options.names:
-        for key, value in compare.settings_of(options.results, name).items():
+    for file in (options.results / f"{name}.json" for name in options.names):
+        settings = json.loads(file.read_text())["settings"] if file.exists() else {}
+        for key, value in settings.items():
             if key != "quick" and getattr(options, key, value) in (
                     None, parser.get_default(key)):
                 setattr(options, key, value)
@@ -428,6 +430,10 @@ def shorten(options, parser):
 def check(chosen, options):
     """Fail before anything starts where the machine cannot run a scenario."""
     for scenario in chosen:
+        for program in scenario.programs:
+            if not shutil.which(program):
+                raise BenchError(f"{program} is missing; apt-get install {program}, or "
+                                 "name the scenarios that you want")
         try:
             scenario.check(options)
         except BenchError as error:

@@ -3,19 +3,12 @@
 
 import pathlib
 import re
-import shutil
 import subprocess
 
 from .servers import BenchError
 
 WARM = 200                      # statements before the counting
 TOTALS = re.compile(r"^(?:totals|summary):\s*(\d+)", re.MULTILINE)
-
-
-def require():
-    if not shutil.which("valgrind"):
-        raise BenchError("valgrind is missing; apt-get install valgrind, or name "
-                         "the scenarios that you want")
 
 
 def instructions(text):

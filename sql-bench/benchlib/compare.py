@@ -25,12 +25,6 @@ PAIRS = 3
 ALWAYS = 1.03                   # stock may seem so many times worse than itself
 
 
-def settings_of(directory, name):
-    """The settings of a scenario that were measured there, {} if none were."""
-    file = directory / f"{name}.json"
-    return json.loads(file.read_text())["settings"] if file.exists() else {}
-
-
 def control_spread(cell):
     """How many times worse than itself stock may seem, at least 1."""
     pairs = cell["values"]["stock"], cell["values"].get(CONTROL, [])

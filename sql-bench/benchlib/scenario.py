@@ -50,6 +50,7 @@ class Scenario:
     # Whose turn it is to be measured, one after the other; each is first, second
     # and so on as often as the others
     turns = ("stock", "patched")
+    programs = ()               # of packages of the same names, which it needs
     repeatable = False          # whether its numbers do not depend on time
     # So many cells in turn are measured together: the later ones go on from
     # where the first one has left the server

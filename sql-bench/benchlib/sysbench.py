@@ -3,7 +3,6 @@
 
 import pathlib
 import re
-import shutil
 import subprocess
 
 from .servers import BenchError
@@ -14,11 +13,6 @@ from .usage import ahead_of_others
 TOO_SLOW = "Worker threads failed to initialize"
 ATTEMPTS = 3
 LUA = pathlib.Path(__file__).resolve().parents[1] / "lua"
-
-
-def require():
-    if not shutil.which("sysbench"):
-        raise BenchError("sysbench is missing; apt-get install sysbench")
 
 
 def arguments(server, script, database, threads, *, events=0, seconds=0,

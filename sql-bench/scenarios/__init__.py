@@ -18,6 +18,7 @@ A scenario is a class with
                         of measure(). benchlib.scenario.OwnServers and
                         hits.TakingTurns have most of that
   together              so many cells in turn are measured as one
+  programs              what must be installed
   disk(options)         bytes that its tables take
   add_arguments(parser) its own options
   check(options)        raise BenchError where the machine cannot run it

@@ -20,15 +20,12 @@ class FileFragmentation(Scenario):
         "random, with table_open_cache=64.")
     caveat = "In the original benchmark the data grew beyond memory."
     unit = "rows/s"
+    programs = ("sysbench",)
 
     counts = Option("frag-tables", "numbers of tables", "1,10,100,1000,10000", "1,100",
                     integers)
     rows = Option("frag-rows", "rows in all tables together", 20000, 5000)
     engines = Option("frag-engines", "engines", "myisam,aria,innodb", kind=engines)
-
-    @classmethod
-    def check(cls, options):
-        sysbench.require()
 
     @classmethod
     def disk(cls, options):

@@ -33,10 +33,7 @@ class TakingTurns(Scenario):
 
     unit = "as named"
     needs_servers = False
-
-    @staticmethod
-    def check(options):
-        sysbench.require()
+    programs = ("sysbench",)
 
     @classmethod
     def server(cls, trees, variant, options):
@@ -111,7 +108,6 @@ class Hits(TakingTurns):
 
     @classmethod
     def check(cls, options):
-        super().check(options)
         need_descriptors(cls.most(options, 3), 1)
         for _, protocol, *_ in cls.settings(options):
             if protocol not in PROTOCOLS:

@@ -35,6 +35,7 @@ class InnodbOpenFiles(Scenario):
         "Which tablespaces are closed is not shown. The time of recovery includes "
         "that of a start without recovery.")
     unit = "as named"
+    programs = ("sysbench",)
     together = 4
     longest = {}                # of each server's latest writes
 
@@ -45,7 +46,6 @@ class InnodbOpenFiles(Scenario):
 
     @classmethod
     def check(cls, options):
-        sysbench.require()
         need_descriptors(max(cls.limits(options)), 1)
 
     @classmethod

@@ -55,6 +55,7 @@ class Instructions(OwnServers):
         "files of MyISAM and Aria as on Linux before 5.6, which takes more "
         "instructions.")
     unit = "instructions"
+    programs = ("valgrind",)
     higher_is_better = False
     pairs = 1
     repeatable = True
@@ -62,10 +63,6 @@ class Instructions(OwnServers):
     tables = Option("instructions-tables", "tables of the hits", "1,4,16", kind=integers)
     statements = Option("instructions-statements", "of each kind", 2000)
     misses = Option("instructions-misses", "tables of each engine", 3000)
-
-    @classmethod
-    def check(cls, options):
-        callgrind.require()
 
     @classmethod
     def disk(cls, options):

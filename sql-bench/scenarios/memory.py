@@ -38,6 +38,7 @@ class Memory(OwnServers):
         "One-column tables without rows: a table of 12 columns with three indexes "
         "takes more.")
     unit = "as named"
+    programs = ("sysbench",)
     repeatable = True
 
     numbers = Option("memory-tables", "numbers of tables", "10000,100000", "2000",
@@ -60,10 +61,6 @@ class Memory(OwnServers):
     def databases(options):
         """So many that there are 60 or 600 tables to measure."""
         return -(-(75 if options.quick else 750) // len(heap.TABLES))
-
-    @classmethod
-    def check(cls, options):
-        sysbench.require()
 
     @classmethod
     def disk(cls, options):

@@ -24,6 +24,7 @@ class OpenTables(Scenario):
         "A measurement stops after one round over the tables, with several threads "
         f"after {ROUNDS} statements a table, or after a time limit.")
     unit = "tables/s"
+    programs = ("sysbench",)
     caveat = (
         "The tables have no rows: what is read from a table after it was opened "
         "comes on top. Their files are in the page cache, InnoDB's pages in the "
@@ -45,7 +46,6 @@ class OpenTables(Scenario):
         _, caches, names, _ = cls.settings(options)
         if "myisam" in names or "aria" in names:
             need_descriptors(max(caches) + INNODB_FILES // 2)
-        sysbench.require()
 
     @classmethod
     def disk(cls, options):

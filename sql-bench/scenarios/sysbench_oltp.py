@@ -45,7 +45,6 @@ class Sysbench(TakingTurns):
 
     @classmethod
     def check(cls, options):
-        super().check(options)
         # sysbench has one for each connection, the server two for each table
         need_descriptors(max(cls.threads(options)))
         for script in cls.scripts(options).split(","):

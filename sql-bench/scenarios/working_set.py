@@ -27,6 +27,7 @@ class WorkingSet(Scenario):
         f"with table_open_cache={CACHE}, beside a connection that sums up the sizes of "
         "many MyISAM tables again and again.")
     unit = "as named"
+    programs = ("sysbench",)
     caveat = (
         "The cache has room for the working set. With few CPUs the schema query "
         "takes time from the readers, whatever the cache does.")
@@ -38,7 +39,6 @@ class WorkingSet(Scenario):
 
     @classmethod
     def check(cls, options):
-        sysbench.require()
         need_descriptors(CACHE)
         if cls.seconds(options) < 1:
             raise BenchError("--minutes: at least 0.02")
