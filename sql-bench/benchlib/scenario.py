@@ -142,14 +142,18 @@ def integers(text):
     return values
 
 
-def engines(text):
-    """An argument like myisam,aria as a list of engine names."""
-    known = ("myisam", "aria", "innodb")
-    names = text.lower().split(",")
-    for name in names:
-        if name not in known:
-            raise BenchError(f"unknown engine '{name}' ({', '.join(known)})")
-    return names
+def words(*known):
+    """A function that reads an argument like myisam,aria as a list of known words."""
+    def read(text):
+        found = text.lower().split(",")
+        for word in found:
+            if word not in known:
+                raise BenchError(f"'{word}' is not one of {', '.join(known)}")
+        return found
+    return read
+
+
+engines = words("myisam", "aria", "innodb")
 
 
 def available_memory():

@@ -5,8 +5,8 @@ import contextlib
 
 from benchlib import sysbench
 from benchlib.scenario import (CONTROL, Option, Scenario, integers, need_descriptors,
-                               tree_of)
-from benchlib.servers import BenchError, Server, make_once
+                               tree_of, words)
+from benchlib.servers import Server, make_once
 from benchlib.usage import on_one_cpu
 
 ROWS = 20000                    # of each table
@@ -96,23 +96,20 @@ class Hits(TakingTurns):
     connections = Option("hits-connections", "numbers of connections", "1,8,16,256,1024",
                          "1,8", integers)
     tables = Option("hits-tables", "numbers of tables", "1,4,16", "4", integers)
-    protocols = Option("hits-protocols", "protocols", ",".join(PROTOCOLS))
+    protocols = Option("hits-protocols", "protocols", ",".join(PROTOCOLS),
+                       kind=words(*PROTOCOLS))
     seconds = Option("hits-seconds", "of a measurement", 1)
 
     @classmethod
     def settings(cls, options):
         """(part, protocol, tables, connections) of each part"""
         return [(part_of(protocol, t, c), protocol, t, c)
-                for protocol in cls.protocols(options).split(",")
+                for protocol in cls.protocols(options)
                 for t in cls.tables(options) for c in cls.connections(options)]
 
     @classmethod
     def check(cls, options):
         need_descriptors(cls.most(options, 3), 1)
-        for _, protocol, *_ in cls.settings(options):
-            if protocol not in PROTOCOLS:
-                raise BenchError(f"unknown protocol '{protocol}' "
-                                 f"({', '.join(PROTOCOLS)})")
 
     @classmethod
     def most(cls, options, number):

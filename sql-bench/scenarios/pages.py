@@ -6,7 +6,7 @@ from statistics import median
 
 from benchlib import visitors
 from benchlib.load import read_files
-from benchlib.scenario import CONTROL, OwnServers, need_descriptors, tree_of
+from benchlib.scenario import CONTROL, OwnServers, need_descriptors, tree_of, words
 from benchlib.servers import BenchError, Server, make_once
 from benchlib.usage import resident
 
@@ -274,12 +274,7 @@ FULL_RATES = {}                 # of stock, by the file that keeps it
 
 def states_of(text):
     """An argument like warm,cold"""
-    names = text.split(",")
-    for name in names:
-        if name not in STATES:
-            raise BenchError(f"--rate-states: '{name}' is not one of "
-                             + ", ".join(STATES))
-    return [STATES[name] for name in names]
+    return [STATES[word] for word in words(*STATES)(text)]
 
 
 def at_rate(state, rate):

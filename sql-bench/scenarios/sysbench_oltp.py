@@ -2,8 +2,7 @@
 """Bug 33948 (2008): throughput of one table falls with many connections."""
 
 from benchlib import sysbench
-from benchlib.scenario import Option, integers, need_descriptors
-from benchlib.servers import BenchError
+from benchlib.scenario import Option, integers, need_descriptors, words
 
 from .hits import TakingTurns
 
@@ -36,7 +35,8 @@ class Sysbench(TakingTurns):
         "shows nothing.")
     unit = "transactions/s"
 
-    scripts = Option("scripts", "sysbench's scripts", ",".join(SCRIPTS))
+    scripts = Option("scripts", "sysbench's scripts", ",".join(SCRIPTS),
+                     kind=words(*SCRIPTS))
     threads = Option("sysbench-threads", "numbers of threads", "1,16,64,256,2048", "1,64",
                      integers)
     tables = Option("sysbench-tables", "numbers of tables", "1,16", "1", integers)
@@ -47,10 +47,6 @@ class Sysbench(TakingTurns):
     def check(cls, options):
         # sysbench has one for each connection, the server two for each table
         need_descriptors(max(cls.threads(options)))
-        for script in cls.scripts(options).split(","):
-            if script not in SCRIPTS:
-                raise BenchError(f"unknown sysbench script '{script}' "
-                                 f"({', '.join(SCRIPTS)})")
 
     @classmethod
     def disk(cls, options):
@@ -80,7 +76,7 @@ class Sysbench(TakingTurns):
         """(label, script, tables, threads)"""
         return [(f"{script}, {plural(tables, 'table')}, {plural(threads, 'thread')}",
                  script, tables, threads)
-                for script in cls.scripts(options).split(",")
+                for script in cls.scripts(options)
                 for tables in cls.tables(options)
                 for threads in cls.threads(options)]
 
