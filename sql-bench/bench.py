@@ -37,8 +37,7 @@ sys.dont_write_bytecode = True
 
 from benchlib import compare, report                   # noqa: E402
 from benchlib.program import only_one                       # noqa: E402
-from benchlib.scenario import (CONTROL, need_disk, tree_of,  # noqa: E402
-                               used_disk)
+from benchlib.scenario import CONTROL, need_disk, tree_of   # noqa: E402
 from benchlib.servers import (NOT_DURABLE, VERSIONS, BenchError,  # noqa: E402
                               Server, stop_all)
 from benchlib.signals import obey_signals, whole           # noqa: E402
@@ -438,10 +437,9 @@ def check(chosen, options):
             scenario.check(options)
         except BenchError as error:
             raise BenchError(f"{scenario.name}: {error}") from None
-    # The tables of all stay in the data directories; those that the interrupted
-    # run has made are there
-    size = (3 << 30) + sum(scenario.disk(options) for scenario in chosen)
-    need_disk(options, size - (options.resume and used_disk(options.data)))
+    # The tables of all stay in the data directories; an interrupted run has made some
+    if not options.resume:
+        need_disk(options, (3 << 30) + sum(scenario.disk(options) for scenario in chosen))
 
 
 def need_raw_data(directory):

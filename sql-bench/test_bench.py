@@ -31,9 +31,9 @@ import scenarios                                        # noqa: E402
 from scenarios import (cold_open, ddl, farm, give_back, hits,  # noqa: E402
                        instructions, memory, pages, warm_restart)
 from scenarios import wordpress as sites                # noqa: E402
-from benchlib import (callgrind, compare, disk, heap, load,  # noqa: E402
-                      report, signals, sysbench, usage, visitors,
-                      wire, wordpress)
+from benchlib import (callgrind, compare, disk, load, report,  # noqa: E402
+                      signals, sysbench, usage, visitors, wire, wordpress)
+from benchlib.preload import compile_library            # noqa: E402
 from benchlib.scenario import (CONTROL, Scenario, integers,  # noqa: E402
                                need_disk)
 from benchlib.servers import BenchError, Server, make_once   # noqa: E402
@@ -238,18 +238,6 @@ class OptionsTest(Case):
             options.data = self.work / "new"
             self.assertSays("GiB of disk are needed", BenchError, need_disk, options,
                             scenarios.ALL[name].disk(options))
-
-    def test_resumed_run_needs_no_disk_for_the_tables_that_it_has(self):
-        (self.work / "database").mkdir()
-        (self.work / "database/t.ibd").write_bytes(bytes(1 << 20))
-        asked = []
-        for words in ([], ["--resume"]):
-            options = parse("file-fragmentation", *words)
-            options.data = self.work
-            with patch.object(bench, "need_disk", lambda _, size: asked.append(size)):
-                bench.check([Fake()], options)
-        self.assertGreaterEqual(asked[0] - asked[1], 1 << 20)
-        self.assertLess(asked[0] - asked[1], 2 << 20)
 
     def test_report_without_raw_data_leaves_the_old_one(self):
         with self.assertRaises(BenchError):
@@ -1216,7 +1204,7 @@ class MemoryTest(Case):
                    "full = used()\n"
                    "del blocks, large\n"
                    "print(full - before, used() - before)")
-        library = heap.compile_heap_size(self.work)
+        library = compile_library("heap_size", self.work)
         done = subprocess.run(
             [sys.executable, "-c", program], cwd=self.work, text=True, check=True,
             stdout=subprocess.PIPE, env={

@@ -4,8 +4,6 @@ of it depends on time or on the machine."""
 
 import time
 
-from .preload import compile_library
-
 # The twelve tables of a site, with the types and keys that WordPress 6 gives them
 NUMBER = "BIGINT UNSIGNED NOT NULL DEFAULT 0"
 ID = "BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY"
@@ -96,11 +94,6 @@ def read(first, end):
     """SQL that reads each table once."""
     return "".join(f"SELECT * FROM site{n}.wp_{name} LIMIT 1;\n"
                    for n in range(first, end) for name in TABLES)
-
-
-def compile_heap_size(directory):
-    """Compile heap_size.c to a directory; return the library's path."""
-    return compile_library("heap_size", directory)
 
 
 def measure(server, databases, library):

@@ -5,6 +5,7 @@ import argparse
 import fnmatch
 import json
 import os
+import re
 from statistics import geometric_mean, median
 
 from .scenario import CONTROL
@@ -223,10 +224,6 @@ def claim_row(name, data, claim, label):
     return f"| {name} | {claim} | " + " | ".join(shown) + " |"
 
 
-def release_of(version):
-    return version.partition("-")[0]
-
-
 def anchor_of(series, name):
     """open-tables, open-tables-11.8, open-tables-myisam-aria"""
     base, _, part = series.partition("+")
@@ -273,7 +270,7 @@ def write_claims(file, results, scenarios, claims):
         pairs = median([len(cell["values"]["stock"]) for cell in complete(data)])
         measured.append(
             f"| `{command(data, scenarios[name], series)}` | "
-            f"{release_of(data['versions'].get('stock', series.partition('+')[0]))} | "
+            f"{re.split('[-+]', data['versions'].get('stock', series))[0]} | "
             f"{data['date']} | {machine['cpu']} | {machine['revision']} | "
             f"{pairs:.0f}{f' in {starts} starts' * (starts > 1)} |")
     text += ["", "## How each was measured", "",

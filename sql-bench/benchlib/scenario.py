@@ -2,7 +2,6 @@
 """The base of all scenarios, and what several of them need."""
 
 import argparse
-import os
 import resource
 import shutil
 
@@ -196,15 +195,6 @@ def need_disk(options, size):
             f"{size / 1024 ** 3:.1f} GiB of disk are needed, "
             f"{free / 1024 ** 3:.1f} are free below {place}; make "
             "room, or ask for fewer tables and rows")
-
-
-def used_disk(place):
-    """The bytes of disk that a directory occupies with what is below it; 0 if
-    it is not there."""
-    return sum(os.lstat(path).st_blocks << 9
-               for directory, _, names in os.walk(place)
-               for path in (directory, *(os.path.join(directory, name)
-                                         for name in names)))
 
 
 # Of a table with a row or two, all of its files

@@ -68,13 +68,3 @@ def read_visits(file):
     """Of each page, when it arrived, in seconds, and how many ms it took."""
     return [tuple(map(float, line.split("\t")[:2]))
             for line in file.read_text().splitlines()]
-
-
-def waited_for_cpu(said):
-    """In which part of the time the generator was ready to run and did not."""
-    return said["seconds_without_cpu"] / max(said["seconds"], 1e-9)
-
-
-def share_of_cpu(said):
-    """The generator's CPU time, as a part of the server's."""
-    return said["own_cpu_seconds"] / max(said["server_cpu_seconds"], 1e-9)

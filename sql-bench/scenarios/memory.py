@@ -3,6 +3,7 @@
 
 from benchlib import heap, sysbench
 from benchlib.load import read_files
+from benchlib.preload import compile_library
 from benchlib.scenario import (RESERVED_DESCRIPTORS, Option, OwnServers,
                                descriptor_limit, engines, integers, table_bytes,
                                tree_of)
@@ -99,7 +100,7 @@ class Memory(OwnServers):
 
     @classmethod
     def prepare_program(cls, trees, options, progress):
-        cls.library = heap.compile_heap_size(options.data)
+        cls.library = compile_library("heap_size", options.data)
         for part, engine in cls.heap_parts(options).items():
             make_once(cls.server(trees, "stock", options, part),
                       lambda server: server.sql(heap.create(engine, cls.databases(options))))
