@@ -19,9 +19,7 @@ class TableCache(Scenario):
     method = (
         "unittest/sql/table_cache-bench: threads acquire and release as fast as "
         "they can, on one share and on 1000. 'stock' is its model of MariaDB's "
-        f"instances, and '{CONTROL}' the model once more."
-        " With 'touch', a thread writes to 4 KiB of each object that it gets, as a "
-        "statement does.")
+        f"instances, and '{CONTROL}' the model once more.")
     caveat = (
         "'stock' is a model of MariaDB's lists and locks, not its code. Threads "
         "that do nothing else meet more often than those of a server do.")
@@ -32,12 +30,10 @@ class TableCache(Scenario):
 
     @classmethod
     def cells(cls, options):
-        return [{"label": f"{'touch, ' if touch else ''}{shares} "
-                          f"share{'s' * (shares > 1)}, {threads} "
+        return [{"label": f"{shares} share{'s' * (shares > 1)}, {threads} "
                           f"thread{'s' * (threads > 1)}",
-                 "touch": touch, "shares": shares, "threads": threads}
-                for touch in (0, 4096) for shares in (1, 1000)
-                for threads in cls.threads(options)]
+                 "shares": shares, "threads": threads}
+                for shares in (1, 1000) for threads in cls.threads(options)]
 
     @staticmethod
     def measure_pair(trees, options, _part, order):
@@ -51,11 +47,10 @@ class TableCache(Scenario):
             check=False)
         if done.returncode:
             raise BenchError(f"{PROGRAM} failed:\n{done.stderr}")
-        found = {(row["touch"], row["shares"], row["threads"]):
+        found = {(row["shares"], row["threads"]):
                  {"stock": row["instances"]["pairs_per_second"],
                   "patched": row["core"]["pairs_per_second"],
                   CONTROL: row["again"]["pairs_per_second"]}
-                 for row in json.loads(done.stdout)["results"]}
-        return {cell["label"]: found[cell["touch"], cell["shares"],
-                                     cell["threads"]]
+                 for row in json.loads(done.stdout)["results"] if not row["touch"]}
+        return {cell["label"]: found[cell["shares"], cell["threads"]]
                 for cell in TableCache.cells(options)}
