@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Measure the stock and the patched server in turn (called by BUILD/bench).
 
-Every scenario (sql-bench/scenarios) is a list of cells.  For every pair, each
-cell is measured on the stock and on the patched server; which of the two goes
-first alternates.  The result is the median of the pairs' ratios, shown with an
-interval that has it with a probability of 95 %.
+Every scenario (sql-bench/scenarios) is a list of cells.  For every pair, each cell is measured
+on the stock and on the patched server; which of the two goes first alternates.  The result is
+the median of the pairs' ratios, shown with an interval that has it with a probability of 95 %.
 
 With --short, each scenario is measured with the settings of the raw data that
 sql-bench/results has, so that the two can be compared: a table at the end says
@@ -86,28 +85,24 @@ def machine():
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {"cpu": model, "cpus": len(os.sched_getaffinity(0)),
             "memory_GiB": round(memory / 1024 ** 3, 1),
-            "kernel": platform.release(), "sysbench": said("sysbench",
-                                                           "--version"),
+            "kernel": platform.release(), "sysbench": said("sysbench", "--version"),
             "revision": revision(TOP)}
 
 
 def revision(top):
-    """The last commit that changed what is measured, or measures: an interrupted
-    run can go on after one that did not. "-dirty" if such files differ from it,
-    "" outside of a clone."""
+    """The last commit that changed what is measured, or measures: an interrupted run can go on
+    after one that did not. "-dirty" if such files differ from it, "" outside of a clone."""
     files = ["--", ".", *(f":(exclude,top,glob){name}" for name in UNREAD)]
     git = ["git", "-C", str(top)]
     commit = said(*git, "log", "-1", "--format=%h", *files)
-    return commit + "-dirty" * bool(commit and said(*git, "diff", "HEAD",
-                                                    "--name-only", *files))
+    return commit + "-dirty" * bool(commit and said(*git, "diff", "HEAD", "--name-only", *files))
 
 
 def said(*command):
     """The first line that a program prints, or nothing."""
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL, text=True,
-                              check=False)
+                              stderr=subprocess.DEVNULL, text=True, check=False)
     except FileNotFoundError:
         return ""
     return done.stdout.partition("\n")[0]
@@ -121,8 +116,7 @@ class Run:
         self.options = options
         self.progress = progress
         # Pairs from one start of the servers, and from all starts
-        self.pairs_a_start = (options.pairs
-                              or (1 if options.quick else scenario.pairs))
+        self.pairs_a_start = options.pairs or (1 if options.quick else scenario.pairs)
         self.pairs = self.pairs_a_start * options.starts
         self.cells = scenario.cells(options)
         self.control = ([self.server(CONTROL)]
@@ -141,8 +135,7 @@ class Run:
             "starts": options.starts,
             "date": datetime.date.today().isoformat(),
             "machine": machine(), "versions": {},
-            "cells": [dict(cell, values={v: [] for v in VARIANTS})
-                      for cell in self.cells],
+            "cells": [dict(cell, values={v: [] for v in VARIANTS}) for cell in self.cells],
             "remarks": []}
         if options.resume and self.file.exists():
             before = json.loads(self.file.read_text())
@@ -153,12 +146,10 @@ class Run:
                                  "with the same ones, or without --resume")
             if before["machine"] != self.data["machine"]:
                 raise BenchError(f"{self.file} is of another machine or "
-                                 "another revision of this repository; run "
-                                 "without --resume")
+                                 "another revision of this repository; run without --resume")
             for name in ("cells", "versions", "date"):
                 self.data[name] = before[name]
-        # The raw data of an earlier run stays, under another name, until this
-        # one has some
+        # The raw data of an earlier run stays, under another name, until this one has some
         self.earlier = not options.resume and self.file.exists()
 
     def save(self):
@@ -176,26 +167,21 @@ class Run:
         """How many measurements are still to be made."""
         return sum(max(0, self.pairs - len(self.values(index, variant)))
                    for index in range(len(self.cells))
-                   for variant in (*VARIANTS, *(server.variant
-                                                for server in self.control)))
+                   for variant in (*VARIANTS, *(server.variant for server in self.control)))
 
     def empty(self):
         return not any(values for cell in self.data["cells"]
                        for values in cell["values"].values())
 
     def drop_cut(self):
-        """Forget what has not both halves of a pair, or not all cells of those
-        that are measured together: the rest would be measured much later, or
-        for another length of time."""
+        """Forget what has not both halves of a pair, or not all cells of those that are measured
+        together: the rest would be measured much later, or for another length of time."""
         size = self.scenario.together
         for first in range(0, len(self.cells), size):
             group = self.data["cells"][first:first + size]
-            pairs = min(len(cell["values"][variant]) for cell in group
-                        for variant in VARIANTS)
-            for name in dict.fromkeys(name for cell in group
-                                      for name in cell["values"]):
-                have = min(pairs, *(len(cell["values"].get(name, ()))
-                                    for cell in group))
+            pairs = min(len(cell["values"][variant]) for cell in group for variant in VARIANTS)
+            for name in dict.fromkeys(name for cell in group for name in cell["values"]):
+                have = min(pairs, *(len(cell["values"].get(name, ())) for cell in group))
                 for cell in group:
                     for kind in ("values", "details"):
                         del cell.get(kind, {}).get(name, [])[have:]
@@ -220,16 +206,14 @@ class Run:
             self.progress.end = now + missing * (
                 (now - self.begin) / (self.first_missing - missing))
         self.progress.show(f"{self.scenario.name}: pair {pair + 1} of "
-                           f"{self.pairs}, {server.variant}, "
-                           f"{self.cells[index]['label']}")
+                           f"{self.pairs}, {server.variant}, {self.cells[index]['label']}")
         measured = self.scenario.measure(server, self.cells[index], self.options)
         with whole():
             self.append(index, server.variant, measured)
             self.save()
 
     def append(self, index, variant, measured):
-        """Take a measurement in: a number, or a dictionary with its "value" and
-        details."""
+        """Take a measurement in: a number, or a dictionary with its "value" and details."""
         if isinstance(measured, dict):
             details = dict(measured)
             measured = details.pop("value")
@@ -250,8 +234,7 @@ class Run:
         self.run_in_turn(servers)
 
     def run_program(self):
-        self.scenario.prepare_program(self.options.trees, self.options,
-                                      self.preparing)
+        self.scenario.prepare_program(self.options.trees, self.options, self.preparing)
         parts = self.scenario.parts(self.options)
         for pair in range(self.pairs):
             for part in parts:
@@ -259,8 +242,7 @@ class Run:
                          if cell.get("part") == part]
                 if len(self.values(cells[0], "stock")) > pair:
                     continue            # of the run that is resumed
-                self.progress.show(f"{self.scenario.name}: pair {pair + 1} of "
-                                   f"{self.pairs}"
+                self.progress.show(f"{self.scenario.name}: pair {pair + 1} of {self.pairs}"
                                    + (f", {part.rstrip(' ,:')}" if part else ""))
                 measured = self.scenario.measure_pair(
                     self.options.trees, self.options, part, self.order(pair))
@@ -289,16 +271,14 @@ class Run:
                        for index in range(len(self.cells))):
                     continue            # of the run that is resumed
                 with server:
-                    self.progress.show(f"{self.scenario.name}: warming up "
-                                       f"{server.variant}")
+                    self.progress.show(f"{self.scenario.name}: warming up {server.variant}")
                     self.scenario.warm_up(server, self.options)
                     self.data["versions"][server.variant] = server.version()
                     for index in range(len(self.cells)):
                         self.measure(server, index, pair)
 
     def finish(self):
-        """Print the table and the scenario's remarks, and keep them beside the raw
-        data."""
+        """Print the table and the scenario's remarks, and keep them beside the raw data."""
         if self.empty():
             print(f"\n{self.scenario.title}: nothing was measured")
             return
@@ -343,11 +323,9 @@ def parse(words):
         description="Measure the stock and the patched server in turn.",
         epilog="Without SCENARIO, or with 'all': " + ", ".join(scenarios.ALL))
     parser.add_argument("names", nargs="*", metavar="SCENARIO")
-    parser.add_argument("--trees", type=pathlib.Path, required=True,
-                        help=argparse.SUPPRESS)
+    parser.add_argument("--trees", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--pairs", type=int,
-                        help="stock/patched pairs a cell (default 5, sysbench "
-                        "15; quick 1)")
+                        help="stock/patched pairs a cell (default 5, sysbench 15; quick 1)")
     parser.add_argument("--starts", type=int, default=1,
                         help="take that many pairs from each of so many starts "
                         "of the servers (default 1): one start differs from "
@@ -356,27 +334,22 @@ def parse(words):
                         help="fewer cells and one pair: to see whether all works")
     parser.add_argument("--short", action="store_true",
                         help="measure again what sql-bench/results has, with "
-                        f"its settings, {SHORT_PAIRS} pairs and --control, and "
-                        "say what got worse. With --resume it goes on where "
-                        "it was interrupted")
+                        f"its settings, {SHORT_PAIRS} pairs and --control, and say what got "
+                        "worse. With --resume it goes on where it was interrupted")
     parser.add_argument("--control", action="store_true",
                         help="measure the stock server a second time in each "
                         "turn: what its ratio to itself shows is noise")
-    parser.add_argument("--resume", action="store_true",
-                        help="continue an interrupted run")
+    parser.add_argument("--resume", action="store_true", help="continue an interrupted run")
     parser.add_argument("--report", action="store_true",
                         help="keep the raw data that is there, and write "
-                        "docs/PERFORMANCE.md from all that is kept, without "
-                        "measuring")
+                        "docs/PERFORMANCE.md from all that is kept, without measuring")
     parser.add_argument("--output", type=pathlib.Path,
-                        help="directory of the raw data (default: "
-                        "out/BASE/bench)")
+                        help="directory of the raw data (default: out/BASE/bench)")
     parser.add_argument("--data", type=pathlib.Path, metavar="DIR",
                         help="where the servers' data directories are made, "
                         "in a directory BASE, on the file system that is to "
                         "be measured (default: out/BASE/bench)")
-    parser.add_argument("--parse-only", action="store_true",
-                        help=argparse.SUPPRESS)
+    parser.add_argument("--parse-only", action="store_true", help=argparse.SUPPRESS)
     for scenario in scenarios.ALL.values():
         scenario.add_arguments(parser.add_argument_group(scenario.name))
     options = parser.parse_args(words)
@@ -387,8 +360,7 @@ def parse(words):
         place = options.trees.relative_to((TOP / "out").resolve())
     except ValueError:
         place = options.trees.name
-    options.data = (options.data / place if options.data
-                    else options.trees / "bench").resolve()
+    options.data = (options.data / place if options.data else options.trees / "bench").resolve()
     for name in ("pairs", "starts"):
         value = getattr(options, name)
         if value is not None and value <= 0:
@@ -400,8 +372,7 @@ def parse(words):
         options.names = []
     for name in options.names:
         if name not in scenarios.ALL:
-            parser.error(f"unknown scenario '{name}'; there are "
-                         + ", ".join(scenarios.ALL))
+            parser.error(f"unknown scenario '{name}'; there are " + ", ".join(scenarios.ALL))
     options.names = options.names or list(scenarios.ALL)
     if options.short:
         shorten(options, parser)
@@ -443,8 +414,7 @@ def check(chosen, options):
 
 
 def need_raw_data(directory):
-    if not any((directory / f"{name}.json").exists()
-               for name in scenarios.ALL):
+    if not any((directory / f"{name}.json").exists() for name in scenarios.ALL):
         raise BenchError(f"no raw data of a benchmark in {directory}; let "
                          "BUILD/bench measure first, or name its --output")
 
@@ -520,6 +490,5 @@ if __name__ == "__main__":
         print(f"BUILD/bench: error: {error}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
-        print("\nBUILD/bench: interrupted; --resume continues",
-              file=sys.stderr)
+        print("\nBUILD/bench: interrupted; --resume continues", file=sys.stderr)
         sys.exit(1)

@@ -115,11 +115,9 @@ class Run:
         self.only_kill = args.only_kill
         self.binary_log = args.binary_log
         self.disk = Disk(directory / "disk")
-        self.server = Server(args.tree, directory / "data", args.options,
-                             build=args.type)
+        self.server = Server(args.tree, directory / "data", args.options, build=args.type)
         shutil.copytree(model, self.server.datadir)
-        self.server.environment = self.disk.environment(layer,
-                                                        self.server.datadir)
+        self.server.environment = self.disk.environment(layer, self.server.datadir)
 
     def execute(self, statements, point):
         """Execute them, and be killed at a step; return how many were answered, and how
@@ -142,8 +140,7 @@ class Run:
         finally:
             if self.server.process:
                 self.server.kill()
-        steps = sum(event[0].startswith("step-")
-                    for event in self.disk.events()[before:])
+        steps = sum(event[0].startswith("step-") for event in self.disk.events()[before:])
         return answered, steps
 
     def recover(self, statements, answered, outcomes):
@@ -190,8 +187,7 @@ class Run:
         if not server.sql("SHOW DATABASES LIKE 'd'"):
             return None
         return {name for name, in server.sql(
-            "SELECT table_name FROM information_schema.tables "
-            "WHERE table_schema = 'd'")}
+            "SELECT table_name FROM information_schema.tables WHERE table_schema = 'd'")}
 
     @staticmethod
     def rows(server, table):
@@ -207,8 +203,7 @@ class Run:
     def renames_in_binary_log(self, server):
         if not self.binary_log:
             return None
-        return sum("RENAME TABLE" in event[-1]
-                   for log in server.sql("SHOW BINARY LOGS")
+        return sum("RENAME TABLE" in event[-1] for log in server.sql("SHOW BINARY LOGS")
                    for event in server.sql(f"SHOW BINLOG EVENTS IN '{log[0]}'"))
 
     def files(self, server, found):
@@ -216,8 +211,7 @@ class Run:
         directory = server.datadir / "d"
         here = ({path.name for path in directory.iterdir()} - {"db.opt"}
                 if directory.exists() else set())
-        engines = {table: engine_of(was, self.engine)
-                   for table, was in (found or {}).items()}
+        engines = {table: engine_of(was, self.engine) for table, was in (found or {}).items()}
         expected = {table + suffix for table, engine in engines.items()
                     for suffix in SUFFIXES[engine]}
         problems = []
@@ -226,8 +220,7 @@ class Run:
         if expected - here:
             problems.append(f"tables without file: {sorted(expected - here)}")
         known = {name.split("/")[1] for name, in server.sql(
-            "SELECT name FROM information_schema.innodb_sys_tables "
-            "WHERE name LIKE 'd/%'")}
+            "SELECT name FROM information_schema.innodb_sys_tables WHERE name LIKE 'd/%'")}
         if known != {table for table, engine in engines.items() if engine == "InnoDB"}:
             problems.append(f"InnoDB's dictionary has {sorted(known)}, "
                             f"the server {sorted(found or ())}")
@@ -257,11 +250,9 @@ def try_statement(args, name, engine, model, layer):
     for point in points:
         if time.monotonic() - said > 10:
             said = time.monotonic()
-            print(f"{name} {engine}: step {point} of {steps}", file=sys.stderr,
-                  flush=True)
+            print(f"{name} {engine}: step {point} of {steps}", file=sys.stderr, flush=True)
         for text in run(point)[1]:
-            problems.append(f"{name} {engine}, killed at step {point} of {steps}: "
-                            f"{text}")
+            problems.append(f"{name} {engine}, killed at step {point} of {steps}: {text}")
             print(problems[-1], flush=True)
     return steps, len(points), problems
 
@@ -273,10 +264,8 @@ def main():
                         help=f"{', '.join(STATEMENTS)} (default: each)")
     parser.add_argument("--engines", default="InnoDB", type=list_of_engines,
                         help="such as InnoDB,Aria+MyISAM (default InnoDB)")
-    parser.add_argument("--only-kill", action="store_true",
-                        help="lose no writes")
-    parser.add_argument("--binary-log", action="store_true",
-                        help="let the servers write it")
+    parser.add_argument("--only-kill", action="store_true", help="lose no writes")
+    parser.add_argument("--binary-log", action="store_true", help="let the servers write it")
     parser.add_argument("--points", type=int, default=0,
                         help="how many steps of each statement (default: each)")
     args = parser.parse_args()

@@ -91,8 +91,7 @@ class Background:
 
 def mutex_of(server, thread):
     """The address of the mutex or latch that a thread waits for, or None."""
-    call = pathlib.Path(f"/proc/{server.process.pid}/task/{thread}/syscall"
-                        ).read_text().split()
+    call = pathlib.Path(f"/proc/{server.process.pid}/task/{thread}/syscall").read_text().split()
     return call[1] if call[0] == FUTEX else None
 
 
@@ -131,8 +130,7 @@ class PowerLoss:
 
     def after_kill(self, disk):
         lost = disk.lose_unsynced()
-        print("lost writes:",
-              ", ".join(f"{file} {offset}" for file, offset in lost) or "none")
+        print("lost writes:", ", ".join(f"{file} {offset}" for file, offset in lost) or "none")
 
     def problems(self, server):
         rows = server.sql("SELECT b FROM t FORCE INDEX (PRIMARY);"

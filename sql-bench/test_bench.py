@@ -63,10 +63,8 @@ def data(**more):
                  "date": "D", "versions": {}, "remarks": [],
                  "machine": {"cpus": 2, "cpu": "c", "memory_GiB": 1,
                              "kernel": "k"},
-                 "cells": [{"label": "one", "values":
-                            {"stock": [1.0], "patched": [3.0]}},
-                           {"label": "two", "values":
-                            {"stock": [1.0], "patched": []}}]}, **more)
+                 "cells": [{"label": "one", "values": {"stock": [1.0], "patched": [3.0]}},
+                           {"label": "two", "values": {"stock": [1.0], "patched": []}}]}, **more)
 
 
 class Case(unittest.TestCase):
@@ -103,8 +101,7 @@ class StatisticsTest(unittest.TestCase):
     def test_interval_is_wide_if_starts_differ(self):
         stock = 20 * [1.0]
         same = interval(stock, 10 * [0.9, 1.1], 4)
-        starts = interval(stock, 5 * [0.5] + 5 * [0.8] + 5 * [1.2] + 5 * [1.5],
-                          4)
+        starts = interval(stock, 5 * [0.5] + 5 * [0.8] + 5 * [1.2] + 5 * [1.5], 4)
         self.assertGreaterEqual(same[0], 0.9)
         self.assertLessEqual(same[1], 1.1)
         self.assertLessEqual(starts[0], 0.65)
@@ -114,8 +111,7 @@ class StatisticsTest(unittest.TestCase):
 
     def test_percentile_is_one_of_the_values(self):
         values = list(range(1000, 0, -1))
-        self.assertEqual([percentile(values, part)
-                          for part in (0.0, 0.5, 0.999, 1.0)],
+        self.assertEqual([percentile(values, part) for part in (0.0, 0.5, 0.999, 1.0)],
                          [1, 501, 1000, 1000])
 
 
@@ -131,23 +127,20 @@ class SysbenchTest(Case):
                     f"echo 'Threads started!'\ncat <<'END'\n{SYSBENCH}\nEND\n")
         times = iter((5.0, 7.5))
         with patch.dict(os.environ, {"PATH": f"{self.work}:{os.environ['PATH']}"}):
-            found = sysbench.run(Mock(socket="s"), "x", "d", 1,
-                                 server_cpu=lambda: next(times))
+            found = sysbench.run(Mock(socket="s"), "x", "d", 1, server_cpu=lambda: next(times))
         self.assertEqual((found["cpu_seconds"], found["events"]), (2.5, 1500))
 
 
 class HitsTest(unittest.TestCase):
     def test_each_server_is_measured_for_each_label(self):
-        options = parse("hits", "--hits-connections", "1,8",
-                        "--hits-tables", "4")
+        options = parse("hits", "--hits-connections", "1,8", "--hits-tables", "4")
         servers, cpus, allowed = [], {}, os.sched_getaffinity(0)
 
         def start(server):
             servers.append(server.variant)
             server.process = Mock(pid=os.getpid())
 
-        def run(server, script, database, threads, *, command="run",
-                server_cpu=None, **more):
+        def run(server, script, database, threads, *, command="run", server_cpu=None, **more):
             if command == "run":
                 cpus.setdefault(threads, set()).add(len(os.sched_getaffinity(0)))
             return {"rate": 10.0, "events": 4, "cpu_seconds": 1e-5}
@@ -159,8 +152,7 @@ class HitsTest(unittest.TestCase):
         self.assertEqual(servers, ["patched", "stock", CONTROL])
         self.assertEqual(cpus, {1: {1}, 8: {len(allowed)}})
         self.assertEqual(os.sched_getaffinity(0), allowed)
-        self.assertEqual(list(found), [cell["label"] for cell
-                                       in hits.Hits.cells(options)])
+        self.assertEqual(list(found), [cell["label"] for cell in hits.Hits.cells(options)])
         for label, value in ((hits.RATE, 10.0), (hits.CPU, 2.5)):
             self.assertEqual(found["text, 4 tables, 8 connections: " + label],
                              {"patched": value, "stock": value,
@@ -178,8 +170,7 @@ class CallgrindTest(Case):
         def control(*command):
             if command[0] == "dump":
                 for thread, text in ((1, ""), (2, self.DUMP)):
-                    (self.work / f"callgrind.out.{counted.dumps}-0{thread}"
-                     ).write_text(text)
+                    (self.work / f"callgrind.out.{counted.dumps}-0{thread}").write_text(text)
 
         counted.control = control
         self.assertEqual(counted.each(10, executed.append), 410)
@@ -287,8 +278,7 @@ class RunTest(Case):
         options = parse(f"--output={self.work}", *words)
         options.trees = options.output
         run = bench.Run(scenario, options, bench.Progress())
-        run.prepare = lambda: {variant: FakeServer(variant)
-                               for variant in bench.VARIANTS}
+        run.prepare = lambda: {variant: FakeServer(variant) for variant in bench.VARIANTS}
         run.progress.show = lambda text: None
         return run
 
@@ -321,8 +311,7 @@ class RunTest(Case):
         self.assertEqual(len(scenario.done), 4)
         file = self.work / "fake.json"
         kept = json.loads(file.read_text())
-        self.assertEqual([len(cell["values"]["stock"])
-                          for cell in kept["cells"]], [2, 2])
+        self.assertEqual([len(cell["values"]["stock"]) for cell in kept["cells"]], [2, 2])
         kept["machine"]["revision"] = "other"
         file.write_text(json.dumps(kept))
         self.assertSays("without --resume", BenchError, self.start, Fake(), "--resume")
@@ -330,8 +319,7 @@ class RunTest(Case):
     def test_revision_is_that_of_what_is_measured(self):
         def git(*words):
             subprocess.run(["git", "-C", self.work, "-c", "user.name=n",
-                            "-c", "user.email=e", *words], check=True,
-                           stdout=subprocess.DEVNULL)
+                            "-c", "user.email=e", *words], check=True, stdout=subprocess.DEVNULL)
 
         def commit(name, text="new"):
             (self.work / name).parent.mkdir(parents=True, exist_ok=True)
@@ -493,13 +481,11 @@ class FarmTest(unittest.TestCase):
 
     def test_each_cell_has_a_part_and_a_state(self):
         labels = [cell["label"] for cell in sites.Wordpress.cells(parse(
-            "wordpress", "--rate=50", "--wordpress-engines=aria",
-            "--wordpress-caches=400"))]
+            "wordpress", "--rate=50", "--wordpress-engines=aria", "--wordpress-caches=400"))]
         self.assertEqual(labels[:1] + labels[len(pages.CLOSED_LABELS):][:1], [
             "aria, table_open_cache=400: closed loop: pages/s",
             "aria, table_open_cache=400: warm, 50 %: pages/s"])
-        self.assertEqual(len(labels), len(pages.CLOSED_LABELS)
-                         + 2 * len(pages.OPEN_LABELS))
+        self.assertEqual(len(labels), len(pages.CLOSED_LABELS) + 2 * len(pages.OPEN_LABELS))
 
 
 class FakePages(pages.Pages):
@@ -542,8 +528,7 @@ class FakePages(pages.Pages):
                  stop=lambda server: None,
                  sql=lambda server, text: said.append((server.variant, text))):
             part, = self.parts(self.options)
-            return self.measure_pair(self.options.trees, self.options, part,
-                                     order)
+            return self.measure_pair(self.options.trees, self.options, part, order)
 
 
 class PagesTest(Case):
@@ -564,12 +549,9 @@ class PagesTest(Case):
         fake = self.fake()
         fake.measure("patched", "stock", CONTROL)
         # Stock is warmed up and measured in the closed loop, once
-        self.assertEqual([one for one in fake.said if one[1] is None][:2],
-                         [("stock", None)] * 2)
-        rates = [(variant, rate) for variant, rate in fake.said
-                 if isinstance(rate, float)]
-        self.assertEqual(rates, [(variant, rate)
-                                 for variant in ("patched", "stock", CONTROL)
+        self.assertEqual([one for one in fake.said if one[1] is None][:2], [("stock", None)] * 2)
+        rates = [(variant, rate) for variant, rate in fake.said if isinstance(rate, float)]
+        self.assertEqual(rates, [(variant, rate) for variant in ("patched", "stock", CONTROL)
                                  for rate in (200.0, 500.0) * 2])
 
     def test_a_run_that_is_resumed_has_the_same_rates(self):
@@ -586,8 +568,7 @@ class PagesTest(Case):
 
     def test_a_restart_comes_before_each_rate_and_comments_go(self):
         fake = self.fake("--rate-states=cold")
-        pages.FULL_RATES[str(fake.directory(fake.options, "aria")
-                             / "full-400-2.json")] = 1000.0
+        pages.FULL_RATES[str(fake.directory(fake.options, "aria") / "full-400-2.json")] = 1000.0
         fake.measure("stock")
         start = ("stock", ("--table-open-cache=400",))
         self.assertEqual(fake.said, [
@@ -618,8 +599,7 @@ class StubServer(threading.Thread):
     # SECURE_CONNECTION, MULTI_RESULTS, PLUGIN_AUTH
     CAPABILITIES = 0x1 | 0x8 | 0x200 | 0x2000 | 0x8000 | 0x20000 | 0x80000
     HELLO = (b"\x0a10.11.1-MariaDB\0" + struct.pack("<I", 7) + SALT[:8] + b"\0"
-             + struct.pack("<HBHHB10x", CAPABILITIES & 0xffff, 45, 2,
-                           CAPABILITIES >> 16, 21)
+             + struct.pack("<HBHHB10x", CAPABILITIES & 0xffff, 45, 2, CAPABILITIES >> 16, 21)
              + SALT[8:] + b"\0mysql_native_password\0")
     DONE = b"\0\0\0\2\0\0\0"
     END = b"\xfe\0\0\2\0"
@@ -708,13 +688,11 @@ class VisitorsTest(Case):
 
     def sites(self, *words):
         """How often each site is asked for, {number: times}."""
-        _, visits = self.run_it("--simulate=1", "--rate=10000", "--seconds=20",
-                                *words)
+        _, visits = self.run_it("--simulate=1", "--rate=10000", "--seconds=20", *words)
         return collections.Counter(int(site) for _, _, site, _, _ in visits)
 
     def test_gaps_between_visitors_have_the_rate_and_no_memory(self):
-        said, visits = self.run_it("--simulate=1", "--rate=100",
-                                   "--seconds=1000")
+        said, visits = self.run_it("--simulate=1", "--rate=100", "--seconds=1000")
         times = [float(visit[0]) for visit in visits]
         self.assertEqual(said["pages"], len(times))
         self.assertAlmostEqual(len(times) / 100000, 1, delta=0.02)
@@ -737,15 +715,12 @@ class VisitorsTest(Case):
         harmonic = sum(1 / n for n in range(1, 101))
         total = sum(times for _, times in often)
         for n in (1, 2, 5, 10, 20):
-            self.assertAlmostEqual(often[n - 1][1] / total * n * harmonic, 1,
-                                   delta=0.1)
+            self.assertAlmostEqual(often[n - 1][1] / total * n * harmonic, 1, delta=0.1)
         self.assertEqual(len(often), 100)
         # A warmed up server knows the sites of another seed, too
         other = self.sites("--sites=100", "--seed=2").most_common()
-        self.assertEqual([site for site, _ in often[:5]],
-                         [site for site, _ in other[:5]])
-        self.assertNotEqual(sorted(site for site, _ in often[:5]),
-                            [1, 2, 3, 4, 5])
+        self.assertEqual([site for site, _ in often[:5]], [site for site, _ in other[:5]])
+        self.assertNotEqual(sorted(site for site, _ in often[:5]), [1, 2, 3, 4, 5])
 
     def test_hot_sites_have_their_share(self):
         times = self.sites("--sites=50", "--hot-every=5", "--hot-share=0.8")
@@ -758,8 +733,7 @@ class VisitorsTest(Case):
         self.assertLess(max(cold) / min(cold), 1.4)
 
     def test_kinds_of_pages_and_items_have_their_shares(self):
-        _, visits = self.run_it("--simulate=1", "--rate=1000", "--items=4",
-                                "--seconds=20")
+        _, visits = self.run_it("--simulate=1", "--rate=1000", "--items=4", "--seconds=20")
         kinds = collections.Counter(visit[3] for visit in visits)
         self.assertAlmostEqual(kinds["often"] / len(visits), 0.75, delta=0.02)
         items = collections.Counter(visit[4] for visit in visits)
@@ -775,22 +749,19 @@ class VisitorsTest(Case):
                 begin = max(float(arrival), min(free))
                 free[free.index(min(free))] = begin + 0.01
                 self.assertAlmostEqual(
-                    float(took), 1000 * (begin + 0.01 - float(arrival)),
-                    delta=0.01)
+                    float(took), 1000 * (begin + 0.01 - float(arrival)), delta=0.01)
             self.assertEqual(said["most_at_once"], connections)
             # Pages that arrived in time are completed
             self.assertAlmostEqual(said["seconds"], max(free), delta=0.001)
             self.assertGreater(said["p99"], 20)
 
     def test_who_finds_a_free_connection_does_not_wait(self):
-        said, _ = self.run_it("--simulate=10", "--rate=5", "--connections=256",
-                              "--seconds=100")
+        said, _ = self.run_it("--simulate=10", "--rate=5", "--connections=256", "--seconds=100")
         self.assertEqual((said["p50"], said["max"]), (10, 10))
         self.assertLess(said["most_at_once"], 5)
 
     def test_closed_loop_keeps_all_connections_busy(self):
-        said, visits = self.run_it("--simulate=10", "--connections=16",
-                                   "--seconds=2")
+        said, visits = self.run_it("--simulate=10", "--connections=16", "--seconds=2")
         self.assertEqual(said["pages"], 16 * 200)
         self.assertAlmostEqual(said["pages_a_second"], 1600, delta=1)
         self.assertEqual({took for _, took, *_ in visits}, {"10.000"})
@@ -820,8 +791,7 @@ class VisitorsTest(Case):
         self.addCleanup(server.close)
         found = self.run_it(
             f"--socket={path}", "--user=site{site}", "--password=password {site}",
-            "--database=db{site}", "--connections=2", "--seconds=0.2", *loop,
-            *words, **more)
+            "--database=db{site}", "--connections=2", "--seconds=0.2", *loop, *words, **more)
         server.wait()
         return *found, server.said
 
@@ -855,16 +825,14 @@ class VisitorsTest(Case):
         self.assertEqual(len(heard), 2)
         sent = [one for each in heard for one in each[1:]]
         self.assertEqual(sent.count(b"\2d"), 2)
-        self.assertEqual(len([one for one in sent if one[:1] == b"\3"]),
-                         said["pages"])
+        self.assertEqual(len([one for one in sent if one[:1] == b"\3"]), said["pages"])
 
     def test_an_error_ends_all(self):
         for statement, number, text in (("wrong", 1146, "no such table"),
                                         ("late", 1318, "too late")):
             *_, heard = self.ask(status=1, pages={"page": (1, [
                 "SELECT 1", f"SELECT {statement}", "SELECT 3"])})
-            self.assertIn(f"page 'page' of site 1: error {number}: {text}",
-                          self.error)
+            self.assertIn(f"page 'page' of site 1: error {number}: {text}", self.error)
             self.assertNotIn(b"\3SELECT 3", sum(heard, []))
         self.run_it("--socket=/nonexistent", status=1)
         self.assertIn("error 2002", self.error)
@@ -963,8 +931,7 @@ class WordpressTest(Case):
         return site
 
     def test_web_server_that_does_not_start_says_why(self):
-        self.assertSays("no port", BenchError,
-                        self.php("echo no port; exit 1").__enter__)
+        self.assertSays("no port", BenchError, self.php("echo no port; exit 1").__enter__)
 
     def test_web_server_ends_with_its_children_when_interrupted(self):
         file = self.work / "child"
@@ -980,9 +947,8 @@ class WordpressTest(Case):
                 with site:
                     pass
         self.assertEqual(site.process.returncode, -signal.SIGKILL)
-        # The signal has been sent; the child ends when it gets a CPU, and is a
-        # zombie until its new parent has taken note of its end. If it had got
-        # none, this would not end
+        # The signal has been sent; the child ends when it gets a CPU, and is a zombie until its
+        # new parent has taken note of its end. If it had got none, this would not end
         status = pathlib.Path("/proc", file.read_text().strip(), "status")
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             while "State:\tZ" not in status.read_text():
@@ -991,8 +957,7 @@ class WordpressTest(Case):
     def test_site_has_all_tables_and_an_account_of_its_own(self):
         text = sites.clone(7, ["wp_posts", "wp_links"])
         for wanted in ("USE site7;", "GRANT ALL ON site7.* TO site7@localhost;", *(
-                f"{what} {table} {how} wordpress.{table};"
-                for table in ("wp_posts", "wp_links")
+                f"{what} {table} {how} wordpress.{table};" for table in ("wp_posts", "wp_links")
                 for what, how in (("CREATE TABLE", "LIKE"),
                                   ("INSERT INTO", "SELECT * FROM")))):
             self.assertIn(wanted, text)
@@ -1001,8 +966,7 @@ class WordpressTest(Case):
 class ColdOpenTest(unittest.TestCase):
     def test_shares_are_all_tables_once(self):
         parts = load.shares(range(1, 24), 5)
-        self.assertEqual([table for part in parts for table in part],
-                         list(range(1, 24)))
+        self.assertEqual([table for part in parts for table in part], list(range(1, 24)))
         self.assertEqual({len(part) for part in parts}, {4, 5})
 
     def test_rate_is_of_all_clients_to_the_last_end(self):
@@ -1021,8 +985,7 @@ class ColdOpenTest(unittest.TestCase):
 
         session = Session()
         cold_open.ask(session, range(1, 46))
-        self.assertEqual(session.sent, [cold_open.touch(table)
-                                        for table in range(1, 46)])
+        self.assertEqual(session.sent, [cold_open.touch(table) for table in range(1, 46)])
         self.assertEqual((session.read, session.most), (45, cold_open.BATCH))
 
     def test_a_cell_for_all_that_is_measured(self):
@@ -1081,8 +1044,7 @@ class UsageTest(unittest.TestCase):
 class DiskTest(Case):
     def test_syncs_of_all_threads_count_and_interrupted_ones_once(self):
         self.assertEqual(ddl.count_syncs(
-            "11 fdatasync(5)                      = 0\n"
-            "12 fsync(7 <unfinished ...>\n"
+            "11 fdatasync(5)                      = 0\n12 fsync(7 <unfinished ...>\n"
             "11 fdatasync(5)                      = 0\n"
             "12 <... fsync resumed>)              = 0\n"), 3)
 
@@ -1098,21 +1060,17 @@ class DiskTest(Case):
             self.assertEqual(server.environment, {"sync_ms": ddl.SYNC_DELAY})
             raise BenchError("no")
         self.assertEqual(server.environment, {})
-        self.assertEqual([call[0] for call in server.method_calls],
-                         ["stop", "start"] * 2)
+        self.assertEqual([call[0] for call in server.method_calls], ["stop", "start"] * 2)
 
     def run_python(self, program, *words, **environment):
         return subprocess.run(
             [sys.executable, "-c", program, *map(str, words)], cwd=self.work,
-            env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True,
-            check=False)
+            env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True, check=False)
 
     def test_slow_disk_delays_the_calls_of_a_program(self):
         program = ("import os, sys, time; fd = os.open(sys.argv[1], os.O_RDWR); "
-                   "begin = time.monotonic(); {}; "
-                   "print(time.monotonic() - begin)")
-        slow = disk.slow_disk(self.work, read_ms=30, sync_ms=50,
-                              files=(".ibd", ".MYI"))
+                   "begin = time.monotonic(); {}; print(time.monotonic() - begin)")
+        slow = disk.slow_disk(self.work, read_ms=30, sync_ms=50, files=(".ibd", ".MYI"))
         for call, name, least in (("os.fsync(fd)", "t", 0.05),
                                   ("os.fdatasync(fd)", "t", 0.05),
                                   ("os.read(fd, 4)", "t.MYI", 0.03),
@@ -1123,10 +1081,9 @@ class DiskTest(Case):
 
     def test_what_was_not_synced_is_lost(self):
         program = ("import os; fd = os.open('data/t.ibd', os.O_RDWR | os.O_CREAT); "
-                   "os.write(fd, b'x' * 8192); os.fsync(fd); "
-                   "os.pwrite(fd, b'y' * 4096, 4096); "
-                   "other = os.open('data/other.ibd', os.O_RDWR | os.O_CREAT); "
-                   "os.write(other, b'z'); os.fsync(other)")
+                   "os.write(fd, b'x' * 8192); os.fsync(fd); os.pwrite(fd, b'y' * 4096, 4096); "
+                   "other = os.open('data/other.ibd', os.O_RDWR | os.O_CREAT); os.write(other, "
+                   "b'z'); os.fsync(other)")
         (self.work / "data").mkdir()
         lossy = disk.Disk(self.work / "disk")
         environment = lossy.environment(disk.build_layer(self.work), self.work / "data")
@@ -1137,8 +1094,7 @@ class DiskTest(Case):
         # Killed before its second call, the sync
         (lossy.path / "kill").write_text("3")
         before = lossy.mark()
-        self.assertEqual(self.run_python(program, **environment).returncode,
-                         -signal.SIGKILL)
+        self.assertEqual(self.run_python(program, **environment).returncode, -signal.SIGKILL)
         self.assertEqual([event[0] for event in lossy.events()[before:]
                           if event[0].startswith("step-")],
                          ["step-create", "step-write", "step-sync"])
@@ -1194,16 +1150,10 @@ class MemoryTest(Case):
         self.assertEqual(found, [cell["label"] for cell in memory.Memory.cells(options)])
 
     def test_what_a_program_allocates_and_frees_is_seen(self):
-        program = ("import pathlib, time\n"
-                   "def used():\n"
-                   "    time.sleep(0.2)\n"
-                   "    return int(pathlib.Path('size').read_text())\n"
-                   "before = used()\n"
-                   "blocks = [bytes(1000) for _ in range(1000)]\n"
-                   "large = bytes(1 << 20)\n"
-                   "full = used()\n"
-                   "del blocks, large\n"
-                   "print(full - before, used() - before)")
+        program = ("import pathlib, time\ndef used():\n    time.sleep(0.2)\n"
+                   "    return int(pathlib.Path('size').read_text())\nbefore = used()\n"
+                   "blocks = [bytes(1000) for _ in range(1000)]\nlarge = bytes(1 << 20)\n"
+                   "full = used()\ndel blocks, large\nprint(full - before, used() - before)")
         library = compile_library("heap_size", self.work)
         done = subprocess.run(
             [sys.executable, "-c", program], cwd=self.work, text=True, check=True,
@@ -1311,14 +1261,11 @@ class ReportTest(Case):
             "stock": [1.0, 1.0, 1.0], "patched": [0.5, 0.25, 9.0, 9.0],
             "stock again": [1.0, 1.0, 1.0, 1.0]}}
         found = report.paired(data(unit="as named", cells=[cell]))
-        self.assertEqual(found["cells"][0]["values"]["patched"],
-                         [0.5, 0.25, 9.0])
-        self.assertEqual(found["cells"][0]["values"]["stock again"],
-                         [1.0, 1.0, 1.0])
+        self.assertEqual(found["cells"][0]["values"]["patched"], [0.5, 0.25, 9.0])
+        self.assertEqual(found["cells"][0]["values"]["stock again"], [1.0, 1.0, 1.0])
         (_, better, (low, high)), = report.gains(found)
         self.assertEqual((better, low, high), (2.0, 1 / 9, 4.0))
-        # An even number of ratios: the inverse of the median, not the median
-        # of the inverses
+        # An even number of ratios: the inverse of the median, not the median of the inverses
         for values in cell["values"].values():
             del values[2:]
         (_, better, _), = report.gains(data(unit="as named", cells=[cell]))
@@ -1340,8 +1287,7 @@ class ReportTest(Case):
         for more, words in (({"quick": True}, "--quick"),
                             ({"pairs": 3}, "--pairs 3"),
                             ({"cells": [again]}, "--pairs 5 --control")):
-            self.assertEqual(report.command(data(**more), Fake()),
-                             f"BUILD/bench s {words}")
+            self.assertEqual(report.command(data(**more), Fake()), f"BUILD/bench s {words}")
 
     def test_table_has_the_control_and_what_is_absent(self):
         cells = data()["cells"]
@@ -1386,8 +1332,7 @@ class ReportTest(Case):
                 "200 | 410 | 2.05× | 2.00 to 10,000 | 200 |",
                 '<a id="s-11.8"></a>[s](results/11.8/s.json) | the same |',
                 "| s | all of b: [us] | - | - | 1.00× | cells: 0.50 to 2.00 | - |",
-                "| `BUILD/bench s --pairs 5 --control --base 11.8` | 11.8 | D | c | r "
-                "| 3 |",
+                "| `BUILD/bench s --pairs 5 --control --base 11.8` | 11.8 | D | c | r | 3 |",
                 "## MariaDB 10.11, the part low alone",
                 '<a id="s-low"></a>[s](results/10.11+low/s.json) | of a part |',
                 "| `BUILD/bench s --pairs 5 --control --part low` | 10.11 |",
@@ -1426,11 +1371,9 @@ class ReportTest(Case):
         file, results = self.work / "docs/PERFORMANCE.md", self.work / "sql-bench/results"
         file.parent.mkdir()
         shutil.copytree(bench.RESULTS, results)
-        report.write_claims(file, results, scenarios.ALL,
-                            report.read_claims(bench.CLAIMS))
+        report.write_claims(file, results, scenarios.ALL, report.read_claims(bench.CLAIMS))
         self.assertEqual(file.read_text(), page.read_text(),
-                         "run BUILD/bench --report --output "
-                         "sql-bench/results/10.11")
+                         "run BUILD/bench --report --output sql-bench/results/10.11")
         for name in re.findall(r"\]\(([^#)]+)\)", page.read_text()):
             self.assertTrue((page.parent / name).exists(), name)
         for file in bench.RESULTS.rglob("*.json"):
@@ -1448,8 +1391,7 @@ class ServerTest(Case):
     def test_server_ends_when_the_benchmark_is_killed(self):
         tree, ended = self.work / "stock", self.work / "ended"
         (tree / "data").mkdir(parents=True)
-        self.script(tree / "release/sql/mariadbd",
-                    f"trap 'echo ended > {ended}; exit' TERM\n"
+        self.script(tree / "release/sql/mariadbd", f"trap 'echo ended > {ended}; exit' TERM\n"
                     "for word; do case $word in --pid-file=*) "
                     "echo $$ > ${word#*=} ;; esac; done\n"
                     "while :; do sleep 0.05; done\n", "#!/bin/bash")
@@ -1459,8 +1401,7 @@ class ServerTest(Case):
             "import os, pathlib, signal, sys\n"
             f"sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r})\n"
             "from benchlib.servers import Server\n"
-            f"tree = pathlib.Path({str(tree)!r})\n"
-            "Server(tree, tree / 'data').start()\n"
+            f"tree = pathlib.Path({str(tree)!r})\nServer(tree, tree / 'data').start()\n"
             "os.kill(os.getpid(), signal.SIGKILL)\n")
         done = subprocess.run([sys.executable, "-c", program], check=False,
                               env={**os.environ, "TMPDIR": str(self.work)})

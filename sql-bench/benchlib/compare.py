@@ -42,9 +42,8 @@ def pairs_of(cell):
 
 
 def worse(before, now, pairs=PAIRS):
-    """(label, ratio before, ratio now, spread of stock) of each cell of a
-    scenario that got worse; how many cells were compared; and how many were not,
-    because they have fewer pairs.
+    """(label, ratio before, ratio now, spread of stock) of each cell of a scenario that got
+    worse; how many cells were compared; and how many were not, because they have fewer pairs.
 
     A ratio here is how many times better than stock.
     """
@@ -87,8 +86,7 @@ def table(directory, results, names, repeatable=()):
         processors = [run.get("machine", {}).get("cpu") for run in (before, now)]
         if processors[0] != processors[1]:
             others.setdefault("{}, now {}".format(*processors), []).append(name)
-        rows, both, skipped = worse(before, now,
-                                    1 if name in repeatable else PAIRS)
+        rows, both, skipped = worse(before, now, 1 if name in repeatable else PAIRS)
         compared += both
         few += skipped
         number += len(rows)
@@ -99,8 +97,7 @@ def table(directory, results, names, repeatable=()):
     lines.append(f"{number} of {compared} cells got worse than in {results}, "
                  "beyond the spread of stock against itself")
     if few:
-        lines.append(f"{few} more were not compared: fewer than {PAIRS} pairs, now or "
-                     "then")
+        lines.append(f"{few} more were not compared: fewer than {PAIRS} pairs, now or then")
     # How much faster than stock a server is depends on the processor's caches
     lines += [f"measured on another processor ({processors}): {', '.join(names)}"
               for processors, names in others.items()]

@@ -30,10 +30,8 @@ def slow_disk(directory, *, read_ms=0, sync_ms=0, files=(".ibd",)):
 def add_server_arguments(parser):
     """Which server."""
     parser.add_argument("tree", type=resolved,
-                        help="directory with source/ and the builds, as in "
-                        "out/10.11/patched")
-    parser.add_argument("--type", default="release",
-                        help="of the build (default %(default)s)")
+                        help="directory with source/ and the builds, as in out/10.11/patched")
+    parser.add_argument("--type", default="release", help="of the build (default %(default)s)")
 
 
 class Disk:

@@ -85,8 +85,7 @@ def create(engine, number):
     return "".join(
         f"CREATE DATABASE site{n};\n" + "".join(
             f"CREATE TABLE site{n}.wp_{name} ({columns}) ENGINE={engine} "
-            "DEFAULT CHARSET=utf8mb4;\n"
-            for name, columns in TABLES.items())
+            "DEFAULT CHARSET=utf8mb4;\n" for name, columns in TABLES.items())
         for n in range(number))
 
 

@@ -17,10 +17,9 @@ def client(pipe, begin, work, socket, database, *arguments):
 
 
 def run(server, database, *clients):
-    """Run clients, each a tuple of a function, which is given a session of the
-    database, and its other arguments; return their answers, when they began,
-    and the seconds of CPU time that the server has used meanwhile, None if it was
-    killed."""
+    """Run clients, each a tuple of a function, which is given a session of the database, and its
+    other arguments; return their answers, when they began, and the seconds of CPU time that the
+    server has used meanwhile, None if it was killed."""
     begin = multiprocessing.Barrier(len(clients) + 1)
     jobs, answers, pid = [], [], server.process.pid
     try:

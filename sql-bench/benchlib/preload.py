@@ -18,8 +18,7 @@ def compile_file(name, target, *options):
     done = subprocess.run(
         ["cc", "-O2", "-o", str(target),
          str(pathlib.Path(__file__).resolve().parents[1] / f"{name}.c"),
-         *options],
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+         *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode:
         raise BenchError(f"{name}.c does not compile:\n{done.stdout}")
     return target
@@ -27,5 +26,4 @@ def compile_file(name, target, *options):
 
 def compile_library(name, directory, *options):
     """Compile sql-bench/NAME.c to a directory; return the library's path."""
-    return compile_file(name, directory / f"{name}.so", "-shared", "-fPIC",
-                        *options, "-ldl")
+    return compile_file(name, directory / f"{name}.so", "-shared", "-fPIC", *options, "-ldl")

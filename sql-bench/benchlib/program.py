@@ -15,9 +15,8 @@ from .signals import obey_signals
 def run_program(main):
     """Call main(), and exit with the status that it returns.
 
-    An error is one line, and status 1; so is an interruption. A signal that
-    ends a program raises KeyboardInterrupt, so that finally clauses stop the
-    servers and remove the data.
+    An error is one line, and status 1; so is an interruption. A signal that ends a program
+    raises KeyboardInterrupt, so that finally clauses stop the servers and remove the data.
     """
     name = pathlib.Path(sys.argv[0]).name
     obey_signals()

@@ -76,14 +76,12 @@ def names(data):
     """stock, patched and the peers that there are."""
     found = dict.fromkeys(VARIANTS)
     for cell in data["cells"]:
-        found.update(dict.fromkeys(name for name, values
-                                   in cell["values"].items() if values))
+        found.update(dict.fromkeys(name for name, values in cell["values"].items() if values))
     return list(found)
 
 
 def command(data, scenario, series=FIRST_SERIES):
-    """The command that repeats a measurement, with the options that differ
-    from the defaults."""
+    """The command that repeats a measurement, with the options that differ from the defaults."""
     parser = argparse.ArgumentParser(add_help=False)
     scenario.add_arguments(parser)
     defaults = vars(parser.parse_args([]))
@@ -103,8 +101,7 @@ def command(data, scenario, series=FIRST_SERIES):
             continue
         words.append("--" + name.replace("_", "-"))
         if value is not True:
-            words.append(f"{value:g}" if isinstance(value, float)
-                         else str(value))
+            words.append(f"{value:g}" if isinstance(value, float) else str(value))
     base, _, part = series.partition("+")
     if base != FIRST_SERIES:
         words += ["--base", base]
@@ -137,14 +134,12 @@ def likely(values, name, data):
     ratio = ratio_of_pairs(*pairs)
     if not ratio:
         return "-"
-    low, high = (interval(*pairs, data.get("starts") or 1)
-                 or (ratio["low"], ratio["high"]))
+    low, high = (interval(*pairs, data.get("starts") or 1) or (ratio["low"], ratio["high"]))
     return f"{ratio['median']:.2f} ({low:.2f} to {high:.2f}, {ratio['pairs']} pairs)"
 
 
 def is_rate(data, cell):
-    """Whether more is better: where each cell has a unit of its own, its label
-    tells."""
+    """Whether more is better: where each cell has a unit of its own, its label tells."""
     return "/s" in cell["label"] if data["unit"] == AS_NAMED else data["higher_is_better"]
 
 
@@ -232,8 +227,7 @@ def anchor_of(series, name):
 
 
 def write_claims(file, results, scenarios, claims):
-    """Write docs/PERFORMANCE.md: a row for each claim, then how each scenario
-    was measured.
+    """Write docs/PERFORMANCE.md: a row for each claim, then how each scenario was measured.
 
     results: where raw data is kept, as SERIES/NAME.json, and as
         SERIES+PART/NAME.json if the server has this part alone
@@ -264,8 +258,7 @@ def write_claims(file, results, scenarios, claims):
                 text.append(row)
                 first = name
             elif needed:
-                raise ClaimError(f"sql-bench/claims: {series} {name} has no cell "
-                                 f"'{label}'")
+                raise ClaimError(f"sql-bench/claims: {series} {name} has no cell '{label}'")
         machine, starts = data["machine"], data.get("starts") or 1
         pairs = median([len(cell["values"]["stock"]) for cell in complete(data)])
         measured.append(
@@ -280,8 +273,7 @@ def write_claims(file, results, scenarios, claims):
     for name in dict.fromkeys(name for _, name, _ in claims):
         data = next(load(results / series, [name])[name]
                     for series, this, _ in claims if this == name)
-        text.append(f"- **{name}**: {data['question']} "
-                    + " ".join(data["caveat"].split()))
+        text.append(f"- **{name}**: {data['question']} " + " ".join(data["caveat"].split()))
     file.write_text("\n".join(text) + "\n")
 
 
@@ -301,8 +293,7 @@ def in_lines(data):
     """Raw data as JSON with a line for each fact, each cell and each remark, so
     that a difference shows what was measured anew."""
     def list_of_lines(found):
-        return ("[\n  " + ",\n  ".join(map(json.dumps, found)) + "\n ]"
-                if found else "[]")
+        return "[\n  " + ",\n  ".join(map(json.dumps, found)) + "\n ]" if found else "[]"
 
     return "{\n " + ",\n ".join(
         f"{json.dumps(name)}: "

@@ -7,8 +7,7 @@ import shutil
 
 from .servers import BenchError
 
-# Descriptors that mariadbd wants for other things than tables: connections,
-# redo logs, pipes
+# Descriptors that mariadbd wants for other things than tables: connections, redo logs, pipes
 RESERVED_DESCRIPTORS = 400
 # The name of a second measurement of the stock server in each turn
 CONTROL = "stock again"
@@ -74,8 +73,7 @@ class Scenario:
 
     @staticmethod
     def parts(options):
-        """Without servers: what measure_pair() is called for, one by one; a
-        cell's "part"."""
+        """Without servers: what measure_pair() is called for, one by one; a cell's "part"."""
         return [None]
 
     @staticmethod
@@ -134,8 +132,7 @@ def integers(text):
     try:
         values = [int(word) for word in text.split(",")]
     except ValueError:
-        raise BenchError(f"'{text}' is not a list of numbers like 64,1024"
-                         ) from None
+        raise BenchError(f"'{text}' is not a list of numbers like 64,1024") from None
     if any(value < 1 for value in values):
         raise BenchError(f"'{text}': numbers must be at least 1")
     return values
@@ -174,9 +171,8 @@ def need_descriptors(count, each=2):
     need = each * count + RESERVED_DESCRIPTORS
     if need > limit:
         raise BenchError(
-            f"{need} file descriptors are needed, this shell may have {limit}; raise "
-            f"'ulimit -Hn', or ask for {(limit - RESERVED_DESCRIPTORS) // each} instead of "
-            f"{count}")
+            f"{need} file descriptors are needed, this shell may have {limit}; raise 'ulimit "
+            f"-Hn', or ask for {(limit - RESERVED_DESCRIPTORS) // each} instead of {count}")
 
 
 def table_bytes(names, count):
@@ -192,9 +188,8 @@ def need_disk(options, size):
     free = shutil.disk_usage(place).free
     if free < size:
         raise BenchError(
-            f"{size / 1024 ** 3:.1f} GiB of disk are needed, "
-            f"{free / 1024 ** 3:.1f} are free below {place}; make "
-            "room, or ask for fewer tables and rows")
+            f"{size / 1024 ** 3:.1f} GiB of disk are needed, {free / 1024 ** 3:.1f} are free "
+            f"below {place}; make room, or ask for fewer tables and rows")
 
 
 # Of a table with a row or two, all of its files
@@ -214,5 +209,4 @@ def fill_cache(server, database, tables, size):
     """Open tables until a cache of that size is full of them."""
     server.sql(f"FLUSH TABLES; SET GLOBAL table_open_cache={size};")
     server.sql("".join(f"SELECT * FROM t{number} LIMIT 0;\n"
-                       for number in range(1, min(tables, size) + 1)),
-               database)
+                       for number in range(1, min(tables, size) + 1)), database)

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Start, ask and stop the servers that a benchmark compares.
 
-One data directory serves the stock and the patched server in turn: their
-files are the same, so neither has an advantage from how its files lie on
-disk.  All servers that were started are stopped when Python ends, whatever
-ends it.
+One data directory serves the stock and the patched server in turn: their files are the same, so
+neither has an advantage from how its files lie on disk.  All servers that were started are
+stopped when Python ends, whatever ends it.
 """
 
 import atexit
@@ -49,8 +48,7 @@ atexit.register(stop_all)
 class Server:
     """One mariadbd, from one build tree, on one data directory."""
 
-    def __init__(self, tree, datadir, options=(), variant=None,
-                 build="release"):
+    def __init__(self, tree, datadir, options=(), variant=None, build="release"):
         """tree: directory with source/ and the build.
 
         The account that the data directory has is that of the user who runs
@@ -81,13 +79,11 @@ class Server:
         if self.datadir.exists():
             return
         self.datadir.parent.mkdir(parents=True, exist_ok=True)
-        new = pathlib.Path(tempfile.mkdtemp(prefix=".new-",
-                                            dir=self.datadir.parent))
+        new = pathlib.Path(tempfile.mkdtemp(prefix=".new-", dir=self.datadir.parent))
         script = (pathlib.Path(__file__).resolve().parents[2] / "BUILD/lib"
                   / "create_datadir.sh")
         done = subprocess.run([script, self.source, self.build, new, *options],
-                              stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               check=False)
         if done.returncode:
             shutil.rmtree(new)
@@ -97,14 +93,12 @@ class Server:
     def copy_datadir(self, other):
         """Take over the data of another server; neither of them runs."""
         shutil.rmtree(self.datadir, ignore_errors=True)
-        new = pathlib.Path(tempfile.mkdtemp(prefix=".new-",
-                                            dir=self.datadir.parent))
+        new = pathlib.Path(tempfile.mkdtemp(prefix=".new-", dir=self.datadir.parent))
         try:
             shutil.copytree(other.datadir, new, dirs_exist_ok=True)
             new.rename(self.datadir)
         except (OSError, shutil.Error) as error:
-            raise BenchError(f"copying {other.datadir} failed: {error}"
-                             ) from None
+            raise BenchError(f"copying {other.datadir} failed: {error}") from None
         finally:
             shutil.rmtree(new, ignore_errors=True)
 
@@ -132,8 +126,7 @@ class Server:
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL,
                                         stdout=log, stderr=log,
                                         env={**os.environ,
-                                             **self.environment},
-                                        process_group=0)
+                                             **self.environment}, process_group=0)
         log.close()
         RUNNING.append(self)
         while not os.path.exists(f"{self.run_directory}/pid"):
@@ -141,11 +134,9 @@ class Server:
                 text = pathlib.Path(self.run_directory, "log").read_text(
                     errors="replace")
                 self.forget()
-                raise BenchError(f"the {self.variant} server did not start:\n"
-                                 + text[-2000:])
+                raise BenchError(f"the {self.variant} server did not start:\n" + text[-2000:])
             time.sleep(0.05)
-        # Answered when the start is complete. A signal to end that comes
-        # before that may be lost
+        # Answered when the start is complete. A signal to end that comes before that may be lost
         VERSIONS[self.variant] = self.version()
         return self
 
@@ -165,12 +156,10 @@ class Server:
             except subprocess.TimeoutExpired:
                 self.kill()
                 raise BenchError(f"the {self.variant} server did not shut "
-                                 f"down in {SHUTDOWN_SECONDS} seconds; it was "
-                                 "killed") from None
+                                 f"down in {SHUTDOWN_SECONDS} seconds; it was killed") from None
             self.forget()
             if status:
-                raise BenchError(f"the {self.variant} server ended with "
-                                 f"status {status}")
+                raise BenchError(f"the {self.variant} server ended with status {status}")
 
     def kill(self):
         """End it as a crash would."""
@@ -214,8 +203,7 @@ class Server:
         revision = self.sql(
             "SHOW GLOBAL VARIABLES LIKE 'version_source_revision'")
         stamp = revision[0][1].partition("+")[2] if revision else ""
-        return (self.sql("SELECT VERSION()")[0][0]
-                + (f" ({stamp})" if stamp else ""))
+        return self.sql("SELECT VERSION()")[0][0] + (f" ({stamp})" if stamp else "")
 
     def cpu_seconds(self):
         """CPU time that the server has used."""
@@ -245,20 +233,17 @@ def make_once(made, fill, copies=(), progress=None):
     (place / "ready").touch()
 
 
-def create_tables(server, database, engine, count, progress,
-                  columns="a INT"):
+def create_tables(server, database, engine, count, progress, columns="a INT"):
     """Make count tables t1..tcount, unless they are there."""
     have = server.sql("SELECT COUNT(*) FROM information_schema.tables "
                       f"WHERE table_schema='{database}'")
     if have == [[str(count)]]:
         return
-    server.sql(f"DROP DATABASE IF EXISTS {database}; "
-               f"CREATE DATABASE {database}")
+    server.sql(f"DROP DATABASE IF EXISTS {database}; CREATE DATABASE {database}")
     step = 1000
     for first in range(1, count + 1, step):
         progress(f"creating {engine} tables", first - 1, count)
         server.sql("".join(
             f"CREATE TABLE t{number} ({columns}) ENGINE={engine};\n"
-            for number in range(first, min(first + step, count + 1))),
-            database)
+            for number in range(first, min(first + step, count + 1))), database)
     progress(f"creating {engine} tables", count, count)

@@ -27,8 +27,7 @@ def _interrupt(*_):
 
 
 def obey_signals():
-    """Let signals that end a program end this one cleanly, by
-    KeyboardInterrupt."""
+    """Let signals that end a program end this one cleanly, by KeyboardInterrupt."""
     for number in ENDING:
         if signal.getsignal(number) != signal.SIG_IGN:      # as by nohup
             signal.signal(number, _interrupt)

@@ -28,11 +28,10 @@ def ratio_of_pairs(stock, patched):
 
 
 def interval(stock, patched, starts=1, rounds=2000):
-    """Where the median ratio of the pairs lies with a probability of 95 %, as
-    (low, high), by bootstrap: starts of the servers are drawn at random, and then
-    pairs of each. The pairs of a start follow each other. One start alone
-    says nothing of how much starts differ, so the interval is then too narrow.
-    None where ratio_of_pairs() is, and of a single pair.
+    """Where the median ratio of the pairs lies with a probability of 95 %, as (low, high), by
+    bootstrap: starts of the servers are drawn at random, and then pairs of each. The pairs of a
+    start follow each other. One start alone says nothing of how much starts differ, so the
+    interval is then too narrow. None where ratio_of_pairs() is, and of a single pair.
     """
     pairs = list(zip(stock, patched))
     if len(pairs) < 2 or not all(a > 0 for a, _ in pairs):
@@ -44,6 +43,5 @@ def interval(stock, patched, starts=1, rounds=2000):
     medians = sorted(
         statistics.median(
             ratio for group in chance.choices(groups, k=len(groups))
-            for ratio in chance.choices(group, k=len(group)))
-        for _ in range(rounds))
+            for ratio in chance.choices(group, k=len(group))) for _ in range(rounds))
     return medians[rounds // 40], medians[-1 - rounds // 40]

@@ -18,16 +18,13 @@ LOST = {1053, 1927, 2006, 2013}
 
 
 def parser(doc, connections, tables=None):
-    """The options that all have; doc: the program's text, its first
-    paragraph is for --help."""
+    """The options that all have; doc: the program's text, its first paragraph is for --help."""
     options = argparse.ArgumentParser(description=doc.split("\n\n")[0])
-    options.add_argument("--socket", required=True,
-                         help="Unix socket of the server")
+    options.add_argument("--socket", required=True, help="Unix socket of the server")
     options.add_argument("--user", default=pwd.getpwuid(os.geteuid()).pw_name,
                          help="account, without a password (default %(default)s)")
     options.add_argument("--seconds", type=float, default=60,
-                         help="how long to disturb the server (default "
-                         "%(default)s)")
+                         help="how long to disturb the server (default %(default)s)")
     options.add_argument("--seed", type=int, default=int(time.time()),
                          help="of the random choices (default: the time)")
     options.add_argument("--connections", type=int, default=connections,
@@ -48,8 +45,7 @@ class Worker(threading.Thread):
     kept_row()          columns and values of a row, as in "(a) VALUES (1)"
     """
 
-    SETTINGS = ("lock_wait_timeout = 5, innodb_lock_wait_timeout = 5, "
-                "max_statement_time = 60")
+    SETTINGS = "lock_wait_timeout = 5, innodb_lock_wait_timeout = 5, max_statement_time = 60"
 
     def __init__(self, args, number, deadline, database, tables=0):
         super().__init__(daemon=True)
@@ -133,10 +129,8 @@ def check_kept(session, workers, first, problems):
     with (who = -1)."""
     for number in range(len(workers[0].kept)):
         have = {int(who): int(count) for who, count in session.text(
-            f"SELECT who, COUNT(*) FROM {workers[0].database}.kept{number} "
-            "GROUP BY who")}
-        wanted = {-1: first, **{worker.number: worker.kept[number]
-                                for worker in workers}}
+            f"SELECT who, COUNT(*) FROM {workers[0].database}.kept{number} GROUP BY who")}
+        wanted = {-1: first, **{worker.number: worker.kept[number] for worker in workers}}
         problems += [f"kept{number}: {have.get(who, 0)} rows of connection {who}, "
                      f"{count} were inserted" for who, count in wanted.items()
                      if have.get(who, 0) != count]

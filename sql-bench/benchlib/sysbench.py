@@ -27,12 +27,10 @@ def arguments(server, script, database, threads, *, events=0, seconds=0,
             "--db-driver=mysql", f"--mysql-user={server.account}",
             f"--mysql-socket={server.socket}", f"--mysql-db={database}",
             f"--threads={threads}", f"--events={events}", f"--time={seconds}",
-            *(f"--{name.replace('_', '-')}={value}"
-              for name, value in options.items()), command]
+            *(f"--{name.replace('_', '-')}={value}" for name, value in options.items()), command]
 
 
-def run(server, script, database, threads, *, command="run",
-        server_cpu=None, **options):
+def run(server, script, database, threads, *, command="run", server_cpu=None, **options):
     """Run a script; return {"rate": events/s, "longest": ms, "events": n}.
 
     The rate is of all events until the last thread has ended: what thousands
@@ -41,8 +39,7 @@ def run(server, script, database, threads, *, command="run",
     server_cpu: returns seconds of CPU time; "cpu_seconds" is what it grows by from the
     moment when all threads have connected and prepared their statements.
     """
-    command_line = arguments(server, script, database, threads,
-                             command=command, **options)
+    command_line = arguments(server, script, database, threads, command=command, **options)
     for _ in range(ATTEMPTS):
         with subprocess.Popen(command_line, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True) as process:
@@ -80,8 +77,7 @@ def read(script, text):
     seconds = re.search(r"total time:\s+([\d.]+)s", text)
     longest = re.search(r"(?m)^\s+max:\s+([\d.]+)", text)
     if not count or not seconds:
-        raise BenchError(f"sysbench {script} reported no rate:\n"
-                         + text[-2000:])
+        raise BenchError(f"sysbench {script} reported no rate:\n" + text[-2000:])
     return {"rate": int(count[1]) / float(seconds[1]),
             "events": int(count[1]),
             "longest": float(longest[1]) if longest else None}

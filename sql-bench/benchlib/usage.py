@@ -15,8 +15,7 @@ def cpu_time(pid):
 
 @contextlib.contextmanager
 def on_one_cpu(pid):
-    """Meanwhile run a process, and the programs that this one starts, on one
-    CPU."""
+    """Meanwhile run a process, and the programs that this one starts, on one CPU."""
     def run_on(cpus):
         for path in pathlib.Path(f"/proc/{pid}/task").iterdir():
             with contextlib.suppress(ProcessLookupError):

@@ -17,8 +17,7 @@ PRIORITY = -10
 
 def require():
     if not shutil.which("mariadb_config"):
-        raise BenchError("MariaDB's client library is missing; apt-get install "
-                         "libmariadb-dev")
+        raise BenchError("MariaDB's client library is missing; apt-get install libmariadb-dev")
 
 
 @functools.cache
@@ -27,8 +26,7 @@ def compile_visitors(directory):
     require()
     flags = subprocess.run(["mariadb_config", "--cflags", "--libs"], text=True,
                            stdout=subprocess.PIPE, check=True).stdout.split()
-    return compile_file("visitors", directory / "visitors", "-Wall", *flags,
-                        "-lm")
+    return compile_file("visitors", directory / "visitors", "-Wall", *flags, "-lm")
 
 
 def write_pages(file, pages):
@@ -38,8 +36,7 @@ def write_pages(file, pages):
         return "\\" * (text[0] == "=") + text
 
     file.write_text("".join(
-        f"={kind} {weight}\n" + "".join(f"{line(statement)}\n"
-                                        for statement in statements)
+        f"={kind} {weight}\n" + "".join(f"{line(statement)}\n" for statement in statements)
         for kind, (weight, statements) in pages.items()))
 
 
@@ -47,10 +44,9 @@ def ask(program, server, pages, **options):
     """Let visitors ask a server, and wait for the end; return what the generator
     says of them. pages: a file. options: the generator's; None leaves one out.
 
-    One thread serves all visitors. So it comes first, if this user may do that:
-    else it would have to wait for its turn among the server's threads that are
-    ready to run, and fewer pages would be in the server at once than visitors ask
-    for."""
+    One thread serves all visitors. So it comes first, if this user may do that: else it would
+    have to wait for its turn among the server's threads that are ready to run, and fewer pages
+    would be in the server at once than visitors ask for."""
     words = ["setpriv", "--pdeathsig=KILL", str(program),
              f"--socket={server.socket}", f"--pages={pages}",
              f"--server-pid={server.process.pid}",
@@ -66,5 +62,4 @@ def ask(program, server, pages, **options):
 
 def read_visits(file):
     """Of each page, when it arrived, in seconds, and how many ms it took."""
-    return [tuple(map(float, line.split("\t")[:2]))
-            for line in file.read_text().splitlines()]
+    return [tuple(map(float, line.split("\t")[:2])) for line in file.read_text().splitlines()]

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """
-The part of the MariaDB client/server protocol that a benchmark needs, over a
-Unix socket, in plain Python: log in through the socket or without a password,
-send a text query, read the answer.  There is no connector in
-Python's standard library, and the command-line client buffers what a benchmark
-wants to time.
+The part of the MariaDB client/server protocol that a benchmark needs, over a Unix socket, in
+plain Python: log in through the socket or without a password, send a text query, read the
+answer.  There is no connector in Python's standard library, and the command-line client buffers
+what a benchmark wants to time.
 """
 
 import os
@@ -32,8 +31,7 @@ CAPABILITIES = 0x1 | 0x200 | 0x2000 | 0x8000 | 0x20000 | 0x80000
 
 def packet(text, command=QUERY):
     """What a client sends for a statement, or for another command."""
-    return (struct.pack("<I", len(text.encode()) + 1) + command
-            + text.encode())
+    return struct.pack("<I", len(text.encode()) + 1) + command + text.encode()
 
 
 def execution(statement, *numbers):

@@ -80,8 +80,7 @@ def unpack(directory):
     """Make a directory with Debian's package of WordPress. The package is not
     installed: it wants a web server."""
     directory.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".new-",
-                                     dir=directory.parent) as work:
+    with tempfile.TemporaryDirectory(prefix=".new-", dir=directory.parent) as work:
         found = unpack_package(pathlib.Path(work))
         if not (found / "wp-load.php").exists():
             raise BenchError("no WordPress in the package")
@@ -127,8 +126,7 @@ class Site:
             f"GRANT ALL ON {ACCOUNT}.* TO {ACCOUNT}@localhost;")
         script = pathlib.Path(__file__).with_suffix(".php")
         for what in ("install", "fill"):
-            said("php", str(script), str(self.directory), what, PASSWORD,
-                 env=self.environment)
+            said("php", str(script), str(self.directory), what, PASSWORD, env=self.environment)
 
     def __enter__(self):
         with socket.socket() as free:
@@ -194,8 +192,7 @@ class Site:
         form = None
         if method == "POST":
             post = self.server.sql(
-                f"SELECT ID FROM {ACCOUNT}.wp_posts WHERE post_name = "
-                f"'a-title-{POST}'")[0][0]
+                f"SELECT ID FROM {ACCOUNT}.wp_posts WHERE post_name = 'a-title-{POST}'")[0][0]
             form = {"comment_post_ID": post, "comment_parent": "0",
                     "author": "New reader", "email": f"new@{HOST}",
                     "comment": "One more comment"}
@@ -209,8 +206,7 @@ class Site:
         status, text = self.request("POST", "/wp-login.php", {
             "log": "admin", "pwd": PASSWORD, "testcookie": "1"})
         if status != 302:
-            raise BenchError("WordPress does not log its user in:\n"
-                             + text[-2000:])
+            raise BenchError("WordPress does not log its user in:\n" + text[-2000:])
 
     def record(self):
         """The statements of each page, when it is asked for again."""
@@ -221,8 +217,7 @@ class Site:
                 self.log_in()
             if PAGES[name][0] == "GET":
                 self.see(name)          # fills what WordPress remembers
-            recorded[name] = statements_of(self.server,
-                                           lambda name=name: self.see(name))
+            recorded[name] = statements_of(self.server, lambda name=name: self.see(name))
         return recorded
 
 
@@ -247,8 +242,7 @@ def statements_of(server, work):
 
 
 def of_one_connection(rows):
-    """The statements of a page, from the general log: (connection, command,
-    argument)."""
+    """The statements of a page, from the general log: (connection, command, argument)."""
     connections = {thread for thread, *_ in rows}
     if len(connections) != 1:
         raise BenchError(f"a page has {len(connections)} connections")
@@ -256,5 +250,4 @@ def of_one_connection(rows):
         b"Connect", b"Init DB", b"Query", b"Quit"}
     if unknown:
         raise BenchError(f"a page has sent {unknown}")
-    return [text.decode() for _, command, text in rows
-            if command == b"Query"]
+    return [text.decode() for _, command, text in rows if command == b"Query"]

@@ -110,8 +110,7 @@ class Catalog(OwnServers):
             if i % LINKS == 1:
                 model = path
                 (path / "db.opt").write_text(
-                    "default-character-set=utf8mb4\n"
-                    "default-collation=utf8mb4_general_ci\n")
+                    "default-character-set=utf8mb4\ndefault-collation=utf8mb4_general_ci\n")
                 shutil.copy(server.datadir / "model" / "t.frm", path)
             else:
                 for name in ("db.opt", "t.frm"):
@@ -141,8 +140,7 @@ class Catalog(OwnServers):
     @classmethod
     def waits(cls, server, number):
         found = {}
-        all_tables = ("SELECT table_schema, table_name FROM "
-                      "information_schema.tables")
+        all_tables = "SELECT table_schema, table_name FROM information_schema.tables"
         # Both servers find all directories in the page cache
         cls.client_ms(server, all_tables, 1)
         cls.client_ms(server, "SHOW DATABASES", 1)

@@ -28,19 +28,15 @@ COLUMNS = ("id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT, "
            "author BIGINT UNSIGNED NOT NULL DEFAULT 0, "
            "created DATETIME NOT NULL DEFAULT '2000-01-01', "
            "changed DATETIME NOT NULL DEFAULT '2000-01-01', "
-           "title VARCHAR(200) NOT NULL DEFAULT '', "
-           "name VARCHAR(200) NOT NULL DEFAULT '', "
+           "title VARCHAR(200) NOT NULL DEFAULT '', name VARCHAR(200) NOT NULL DEFAULT '', "
            "status VARCHAR(20) NOT NULL DEFAULT 'draft', "
            "type VARCHAR(20) NOT NULL DEFAULT 'post', "
-           "parent BIGINT UNSIGNED NOT NULL DEFAULT 0, "
-           "menu INT NOT NULL DEFAULT 0, "
+           "parent BIGINT UNSIGNED NOT NULL DEFAULT 0, menu INT NOT NULL DEFAULT 0, "
            "comments BIGINT NOT NULL DEFAULT 0, content LONGTEXT, "
-           "PRIMARY KEY (id), KEY kind (type, status, created, id), "
-           "KEY author (author, parent)")
+           "PRIMARY KEY (id), KEY kind (type, status, created, id), KEY author (author, parent)")
 
 RATE, CPU, SELECTS = "tables/s", "us of the server's CPU time a table", "SELECTs/s"
-P999, LONGEST = (f"{name} beside {COLD} that touch cold ones, ms"
-                 for name in ("p99.9", "max"))
+P999, LONGEST = (f"{name} beside {COLD} that touch cold ones, ms" for name in ("p99.9", "max"))
 RANDOM, BESIDE, POOL = "random: ", "hot: ", "load of the pool: "
 SLOW = f"hot, slow disk ({READ_DELAY} ms a read): "
 TOUCH = {f"{connections} connection{'s' * (connections > 1)}: ": connections
@@ -131,27 +127,24 @@ class ColdOpen(OwnServers):
     name = "cold-open"
     title = "First touch of InnoDB tables after a start"
     question = (
-        "What does the first use of a table cost? How much faster are many "
-        "connections than one? What do statements notice that use tables which "
-        "the server knows?")
+        "What does the first use of a table cost? How much faster are many connections than "
+        "one? What do statements notice that use tables which the server knows?")
     method = (
-        "A server is started for each measurement. Its InnoDB tables have 12 "
-        "columns, three indexes and persistent statistics, and their files are in "
-        "the page cache.\n\n"
+        "A server is started for each measurement. Its InnoDB tables have 12 columns, three "
+        "indexes and persistent statistics, and their files are in the page cache.\n\n"
         "- '1 connection', '16 connections': each table is selected from once.\n"
-        f"- 'random': {RANDOM_CONNECTIONS} connections select from all of the "
-        f"tables, with table_definition_cache={DEFINITIONS}.\n"
-        f"- 'hot': {HOT} connections time their SELECTs from {HOT_TABLES} tables, "
-        f"beside {COLD} that touch cold ones.\n"
-        "- 'hot, slow disk': the same, while each read of an .ibd file takes "
-        f"{READ_DELAY} ms longer.\n"
-        f"- 'load of the pool': {TOUCHING} connections touch cold tables, and "
-        f"{READING} time SELECTs that open known tables, while the buffer pool loads a "
-        "page of each of the other half of the tables.")
+        f"- 'random': {RANDOM_CONNECTIONS} connections select from all of the tables, with "
+        f"table_definition_cache={DEFINITIONS}.\n"
+        f"- 'hot': {HOT} connections time their SELECTs from {HOT_TABLES} tables, beside {COLD} "
+        "that touch cold ones.\n"
+        f"- 'hot, slow disk': the same, while each read of an .ibd file takes {READ_DELAY} ms "
+        "longer.\n"
+        f"- 'load of the pool': {TOUCHING} connections touch cold tables, and {READING} time "
+        "SELECTs that open known tables, while the buffer pool loads a page of each of the "
+        "other half of the tables.")
     caveat = (
-        "The clients share the CPUs with the server. With few CPUs the longest hot "
-        "SELECTs are those that waited for a CPU. Nothing is read from a disk; the slow "
-        "one is disk.c.")
+        "The clients share the CPUs with the server. With few CPUs the longest hot SELECTs are "
+        "those that waited for a CPU. Nothing is read from a disk; the slow one is disk.c.")
     unit = "as named"
 
     tables = Option("cold-tables", "number of tables", 20000, 3000)
@@ -194,8 +187,7 @@ class ColdOpen(OwnServers):
                        f"--table-open-cache={cache}",
                        "--open-files-limit=1048576", "--thread-cache-size=64",
                        f"--innodb-open-files={files}",
-                       "--innodb-buffer-pool-size="
-                       f"{(256 << 20) + tables * TABLE_BYTES // 4}",
+                       f"--innodb-buffer-pool-size={(256 << 20) + tables * TABLE_BYTES // 4}",
                        "--innodb-buffer-pool-load-at-startup=0",
                        "--innodb-buffer-pool-dump-at-shutdown=0",
                        # So that the page cache is used
@@ -219,8 +211,7 @@ class ColdOpen(OwnServers):
             server.sql("".join(
                 f"CREATE TABLE t{number} ({COLUMNS}) ENGINE=InnoDB; "
                 f"INSERT INTO t{number} (title) VALUES ('a'),('b'),('c');\n"
-                for number in range(begin, min(begin + 500, tables + 1))),
-                DATABASE)
+                for number in range(begin, min(begin + 500, tables + 1))), DATABASE)
 
     @classmethod
     def measure_server(cls, server, options, part):
@@ -261,8 +252,7 @@ class ColdOpen(OwnServers):
             stop, seconds = multiprocessing.Event(), cls.seconds(options)
             answers, begin, _ = run(
                 server, DATABASE,
-                *((read_timed, HOT_TABLES, seconds, stop, number)
-                  for number in range(HOT)),
+                *((read_timed, HOT_TABLES, seconds, stop, number) for number in range(HOT)),
                 *((touch_each, share, seconds, stop)
                   for share in shares(range(201, cls.tables(options) + 1), COLD)))
             elapsed = time.monotonic() - begin

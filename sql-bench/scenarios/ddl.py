@@ -24,8 +24,7 @@ CONNECTIONS = (1, 16)
 COLUMNS = ("(id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT, "
            "author BIGINT UNSIGNED NOT NULL DEFAULT 0, "
            "created DATETIME NOT NULL DEFAULT '2000-01-01', "
-           "title VARCHAR(200) NOT NULL DEFAULT '', "
-           "name VARCHAR(200) NOT NULL DEFAULT '', "
+           "title VARCHAR(200) NOT NULL DEFAULT '', name VARCHAR(200) NOT NULL DEFAULT '', "
            "status VARCHAR(20) NOT NULL DEFAULT 'draft', content LONGTEXT, "
            "PRIMARY KEY (id), KEY kind (status, created, id), "
            "KEY name (name(190)), KEY author (author))")
@@ -37,9 +36,8 @@ SLOW = f"slow disk ({SYNC_DELAY} ms a sync), "
 
 
 def update(session, number, dropping, stop):
-    """Change rows of its own until told to stop; the longest time of a statement that
-    ended during the DROP, in ms. Those that the start of the clients slows down do not
-    count."""
+    """Change rows of its own until told to stop; the longest time of a statement that ended
+    during the DROP, in ms. Those that the start of the clients slows down do not count."""
     longest = 0.0
     for turn in itertools.count():
         if stop.is_set():
@@ -127,8 +125,7 @@ class Ddl(Scenario):
 
     @classmethod
     def disk(cls, options):
-        return table_bytes([engine.lower() for engine in ENGINES],
-                           cls.tables(options))
+        return table_bytes([engine.lower() for engine in ENGINES], cls.tables(options))
 
     @staticmethod
     def server_options(options):
@@ -165,8 +162,7 @@ class Ddl(Scenario):
             if cell["what"] == DROP:
                 tables = cls.tables(options)
                 server.ddl_found = cls.drop_database(
-                    server, cell["engine"],
-                    min(tables, SLOW_TABLES) if cell["slow"] else tables,
+                    server, cell["engine"], min(tables, SLOW_TABLES) if cell["slow"] else tables,
                     cell["slow"])
             return server.ddl_found[cell["what"]]
         if "connections" in cell:
@@ -179,8 +175,7 @@ class Ddl(Scenario):
         server.sql(f"DROP DATABASE IF EXISTS {database}; "
                    f"CREATE DATABASE {database}; USE {database};" + "".join(
                        f"CREATE TABLE t{number} {COLUMNS} ENGINE={engine};"
-                       f"INSERT INTO t{number} () VALUES ();"
-                       for number in range(tables)))
+                       f"INSERT INTO t{number} () VALUES ();" for number in range(tables)))
         dropping, stop = multiprocessing.Event(), multiprocessing.Event()
         with on_slow_disk(server) if slow else contextlib.nullcontext():
             answers, _, _ = run(server, HOT, (drop, database, dropping, stop),
@@ -211,8 +206,7 @@ class Ddl(Scenario):
             output = pathlib.Path(directory, "strace")
             tracer = subprocess.Popen(
                 ["strace", "-f", "-e", "trace=fsync,fdatasync,sync_file_range",
-                 "-o", output, "-p", str(server.process.pid)],
-                stderr=subprocess.PIPE, text=True)
+                 "-o", output, "-p", str(server.process.pid)], stderr=subprocess.PIPE, text=True)
             try:
                 if "attached" not in tracer.stderr.readline():
                     raise BenchError("strace cannot trace the server")

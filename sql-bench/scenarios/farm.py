@@ -59,8 +59,7 @@ def create_site(number):
              for name, columns in SITE.items()]
     text += [
         "INSERT INTO wp_options (name, value) VALUES " + ",".join(
-            f"('option{n}', REPEAT('v', {20 + n % 7 * 30}))"
-            for n in range(40)) + ";",
+            f"('option{n}', REPEAT('v', {20 + n % 7 * 30}))" for n in range(40)) + ";",
         "INSERT INTO wp_posts (title, name, content, author) VALUES " +
         ",".join(f"('A title {n}', 'a-title-{n}', REPEAT('text ', 150), 1)"
                  for n in range(1, POSTS + 1)) + ";",
@@ -72,8 +71,7 @@ def create_site(number):
         "INSERT INTO wp_usermeta (owner, meta_key, meta_value) VALUES "
         "(1, 'nickname', 'admin'), (1, 'level', '10');",
         "INSERT INTO wp_terms (name, slug) VALUES ('News', 'news');",
-        "INSERT INTO wp_term_taxonomy (term_id, taxonomy) "
-        "VALUES (1, 'category');",
+        "INSERT INTO wp_term_taxonomy (term_id, taxonomy) VALUES (1, 'category');",
         "INSERT INTO wp_term_relationships VALUES " + ",".join(
             f"({n}, 1)" for n in range(1, POSTS + 1)) + ";",
         "INSERT INTO wp_links (url) VALUES ('http://example.org/');"]
@@ -88,26 +86,21 @@ READ = [
     "SELECT owner, meta_key, meta_value FROM wp_usermeta WHERE owner = 1",
     "SELECT * FROM wp_posts WHERE name = 'a-title-{item}' "
     "AND type = 'post' ORDER BY created DESC",
-    "SELECT owner, meta_key, meta_value FROM wp_postmeta "
-    "WHERE owner = {item}",
+    "SELECT owner, meta_key, meta_value FROM wp_postmeta WHERE owner = {item}",
     "SELECT t.*, x.* FROM wp_terms t JOIN wp_term_taxonomy x USING "
     "(term_id) JOIN wp_term_relationships r USING (taxonomy_id) WHERE "
     "x.taxonomy = 'category' AND r.object_id = {item} ORDER BY t.name",
     "SELECT term_id, name FROM wp_terms WHERE slug = 'news'",
     "SELECT owner, meta_key, meta_value FROM wp_termmeta WHERE owner = 1",
-    "SELECT * FROM wp_comments WHERE post = {item} AND approved = '1' "
-    "ORDER BY created LIMIT 50",
+    "SELECT * FROM wp_comments WHERE post = {item} AND approved = '1' ORDER BY created LIMIT 50",
     "SELECT COUNT(*) FROM wp_comments WHERE post = {item}",
-    "SELECT owner, meta_key, meta_value FROM wp_commentmeta "
-    "WHERE owner = {item}",
+    "SELECT owner, meta_key, meta_value FROM wp_commentmeta WHERE owner = {item}",
     "SELECT value FROM wp_options WHERE name = 'widget' LIMIT 1",
     "SELECT id, title, name FROM wp_posts WHERE type = 'post' AND "
     "status = 'publish' ORDER BY created DESC LIMIT 5",
-    "SELECT id, title FROM wp_posts WHERE type = 'page' AND "
-    "status = 'publish' ORDER BY title",
+    "SELECT id, title FROM wp_posts WHERE type = 'page' AND status = 'publish' ORDER BY title",
     "SELECT c.author, p.title FROM wp_comments c JOIN wp_posts p ON "
-    "p.id = c.post WHERE c.approved = '1' ORDER BY c.created DESC "
-    "LIMIT 5",
+    "p.id = c.post WHERE c.approved = '1' ORDER BY c.created DESC LIMIT 5",
     "SELECT t.name, x.count FROM wp_terms t JOIN wp_term_taxonomy x "
     "USING (term_id) WHERE x.taxonomy = 'category' ORDER BY t.name",
     "SELECT url FROM wp_links WHERE visible = 'Y'",
@@ -116,8 +109,7 @@ READ = [
     ]
 # And these when somebody comments on it
 WRITE = [
-    "INSERT INTO wp_comments (post, author, content) "
-    "VALUES ({item}, 'a reader', 'one more')",
+    "INSERT INTO wp_comments (post, author, content) VALUES ({item}, 'a reader', 'one more')",
     "UPDATE wp_options SET value = 'now' WHERE name = 'option1'",
     ]
 
@@ -137,12 +129,11 @@ class Farm(Pages):
         "Each engine and cache has fresh servers, each with a copy of the data. "
         "They are measured after warming up for as long as the measurement takes.")
     caveat = (
-        "A closed loop: a faster server gets more pages at the same time, so a page's "
-        "time says little of what a visitor waits (see wordpress). "
-        f"{GENERATOR} All files are in the page cache. Sites that are seldom asked for "
-        "come up for the first time during the measurement, too. A server that "
-        "shows more pages in the same time has read more definitions, and these "
-        "take memory.")
+        "A closed loop: a faster server gets more pages at the same time, so a page's time "
+        f"says little of what a visitor waits (see wordpress). {GENERATOR} All files are in the "
+        "page cache. Sites that are seldom asked for come up for the first time during the "
+        "measurement, too. A server that shows more pages in the same time has read more "
+        "definitions, and these take memory.")
     made = "farm"
     # With the rows that a table gets here
     table_bytes = {"myisam": 24 << 10, "aria": 56 << 10, "innodb": 128 << 10}
@@ -154,8 +145,7 @@ class Farm(Pages):
     caches = Option("farm-caches", "table_open_cache", "2000,8000", "400", integers)
     definitions = Option("farm-definitions", "table_definition_cache (default: all fit)",
                          None, kind=positive)
-    seconds = Option("farm-seconds", "of a measurement, and of warming up before it", 20,
-                     4)
+    seconds = Option("farm-seconds", "of a measurement, and of warming up before it", 20, 4)
 
     @classmethod
     def make(cls, server, options, progress):

@@ -22,8 +22,7 @@ class FileFragmentation(Scenario):
     unit = "rows/s"
     programs = ("sysbench",)
 
-    counts = Option("frag-tables", "numbers of tables", "1,10,100,1000,10000", "1,100",
-                    integers)
+    counts = Option("frag-tables", "numbers of tables", "1,10,100,1000,10000", "1,100", integers)
     rows = Option("frag-rows", "rows in all tables together", 20000, 5000)
     engines = Option("frag-engines", "engines", "myisam,aria,innodb", kind=engines)
 
@@ -54,7 +53,6 @@ class FileFragmentation(Scenario):
         create_tables(server, DATABASE, cell["engine"], cell["tables"], lambda *_: None,
                       "a INT, b TEXT")
         rate = sysbench.run(server, "insert_rows", DATABASE, CONNECTIONS,
-                            events=cls.rows(options), bytes=BYTES,
-                            tables=cell["tables"])["rate"]
+                            events=cls.rows(options), bytes=BYTES, tables=cell["tables"])["rate"]
         server.sql(f"DROP DATABASE {DATABASE}")
         return rate

@@ -43,10 +43,9 @@ class GiveBack(OwnServers):
         "How much of the memory that a server has taken for tables is the "
         "system's again after FLUSH TABLES?")
     method = (
-        f"{READERS} connections read all tables of WordPress's sites once, each "
-        "connection those of other sites. The resident memory without InnoDB's "
-        f"buffer pool grows by that. The number says which part of the growth is "
-        f"gone {WAIT} s after FLUSH TABLES.")
+        f"{READERS} connections read all tables of WordPress's sites once, each connection "
+        "those of other sites. The resident memory without InnoDB's buffer pool grows by that. "
+        f"The number says which part of the growth is gone {WAIT} s after FLUSH TABLES.")
     caveat = (
         "FLUSH TABLES frees no definition of InnoDB's. The memory before the first "
         "reading includes that of 24 tables.")

@@ -56,8 +56,7 @@ class TakingTurns(Scenario):
 
     @classmethod
     def measure_pair(cls, trees, options, _part, order):
-        servers = [cls.server(trees, variant, options)
-                   for variant in (*order, CONTROL)]
+        servers = [cls.server(trees, variant, options) for variant in (*order, CONTROL)]
         try:
             for server in servers:
                 server.start()
@@ -67,8 +66,7 @@ class TakingTurns(Scenario):
                 # Each server is the first one in its turn
                 turn = number % len(servers)
                 for server in servers[turn:] + servers[:turn]:
-                    for label, value in cls.measure_setting(server, options,
-                                                            setting).items():
+                    for label, value in cls.measure_setting(server, options, setting).items():
                         found.setdefault(label, {})[server.variant] = value
             return found
         finally:
@@ -82,16 +80,14 @@ class Hits(TakingTurns):
     question = (
         "Does a server with few tables, all of them open, pay for the table cache?")
     method = (
-        f"sysbench runs oltp_point_select over InnoDB tables of {ROWS} rows, which "
-        "are in the buffer pool and in the table cache. Three servers are started "
-        f"anew for each pair: stock, patched, and stock once more as '{CONTROL}'. "
-        "They take turns for each cell, and each has a sysbench of its own for it. "
-        "What connecting and preparing costs is not measured."
-        " One connection and its client share a CPU.")
+        f"sysbench runs oltp_point_select over InnoDB tables of {ROWS} rows, which are in the "
+        "buffer pool and in the table cache. Three servers are started anew for each pair: "
+        f"stock, patched, and stock once more as '{CONTROL}'. They take turns for each cell, "
+        "and each has a sysbench of its own for it. What connecting and preparing costs is not "
+        "measured. One connection and its client share a CPU.")
     caveat = (
-        "sysbench takes a share of the same CPUs. One start of a server differs "
-        "from the next by more than pairs within a start do, so each pair is a "
-        "start.")
+        "sysbench takes a share of the same CPUs. One start of a server differs from the next "
+        "by more than pairs within a start do, so each pair is a start.")
 
     connections = Option("hits-connections", "numbers of connections", "1,8,16,256,1024",
                          "1,8", integers)
@@ -103,8 +99,7 @@ class Hits(TakingTurns):
     @classmethod
     def settings(cls, options):
         """(part, protocol, tables, connections) of each part"""
-        return [(part_of(protocol, t, c), protocol, t, c)
-                for protocol in cls.protocols(options)
+        return [(part_of(protocol, t, c), protocol, t, c) for protocol in cls.protocols(options)
                 for t in cls.tables(options) for c in cls.connections(options)]
 
     @classmethod
@@ -154,8 +149,7 @@ class Hits(TakingTurns):
         part, protocol, tables, connections = setting
         # Else each statement wakes a CPU that has nothing to do. What that
         # costs differs from start to start by a factor of 2
-        with (on_one_cpu(server.process.pid) if connections == 1
-              else contextlib.nullcontext()):
+        with (on_one_cpu(server.process.pid) if connections == 1 else contextlib.nullcontext()):
             measured = cls.sysbench(
                 server, tables, connections, seconds=cls.seconds(options),
                 db_ps_mode=PROTOCOLS[protocol], server_cpu=server.cpu_seconds)

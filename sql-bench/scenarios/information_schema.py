@@ -21,15 +21,13 @@ class InformationSchema(Scenario):
         "table, with a small and with a large full table cache?")
     method = (
         "The query is SELECT COUNT(*), SUM(data_length+index_length) FROM "
-        "information_schema.tables, over one schema of many one-column tables. "
-        "Before, the cache is filled with tables of the schema. All definitions "
-        "are cached, InnoDB's, too.")
+        "information_schema.tables, over one schema of many one-column tables. Before, the "
+        "cache is filled with tables of the schema. All definitions are cached, InnoDB's, too.")
     caveat = (
-        "One query at a time, on an idle server. What such a query does to others "
-        "is the next experiment. If table_definition_cache is smaller than the "
-        "schema, both servers read definitions again: from .frm files, and with "
-        "InnoDB from its dictionary, from which a background thread evicts once a "
-        "second.")
+        "One query at a time, on an idle server. What such a query does to others is the next "
+        "experiment. If table_definition_cache is smaller than the schema, both servers read "
+        "definitions again: from .frm files, and with InnoDB from its dictionary, from which a "
+        "background thread evicts once a second.")
     unit = "s"
     higher_is_better = False
 
@@ -60,8 +58,7 @@ class InformationSchema(Scenario):
     @classmethod
     def cells(cls, options):
         return [{"label": f"{engine}, table_open_cache={cache}",
-                 "engine": engine, "cache": cache}
-                for engine in cls.engines(options)
+                 "engine": engine, "cache": cache} for engine in cls.engines(options)
                 for cache in (SMALL, large(options))]
 
     @classmethod
@@ -86,5 +83,4 @@ class InformationSchema(Scenario):
     def query(server, database):
         return server.timed(
             "SELECT COUNT(*), SUM(data_length+index_length) "
-            "FROM information_schema.tables "
-            f"WHERE table_schema='{database}'")
+            f"FROM information_schema.tables WHERE table_schema='{database}'")

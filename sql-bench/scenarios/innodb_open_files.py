@@ -21,15 +21,14 @@ class InnodbOpenFiles(Scenario):
         "Does it matter how many files InnoDB may keep open? Does the limit still "
         "make no difference where it makes none today?")
     method = (
-        "table_open_cache is 64. All of this is measured with a buffer pool that "
-        f"is smaller ({SMALL} MiB), and with one that is larger ({LARGE} MiB), "
-        "than the pages that are used.\n\n"
-        "- Reads and writes: connections read from tables at random, and then "
-        "insert into them at random, all tables alike. The longest write is one of "
-        "these.\n"
-        f"- Crash recovery: a server with a buffer pool of {LARGE} MiB and the "
-        "most open files inserts as many rows at random as there are tables, and "
-        "is killed. The time is that of the next start.")
+        "table_open_cache is 64. All of this is measured with a buffer pool that is smaller "
+        f"({SMALL} MiB), and with one that is larger ({LARGE} MiB), than the pages that are "
+        "used.\n\n"
+        "- Reads and writes: connections read from tables at random, and then insert into them "
+        "at random, all tables alike. The longest write is one of these.\n"
+        f"- Crash recovery: a server with a buffer pool of {LARGE} MiB and the most open files "
+        "inserts as many rows at random as there are tables, and is killed. The time is that "
+        "of the next start.")
     caveat = (
         "The files are in the page cache as far as InnoDB does not bypass it. "
         "Which tablespaces are closed is not shown. The time of recovery includes "
@@ -61,16 +60,14 @@ class InnodbOpenFiles(Scenario):
 
     @classmethod
     def cells(cls, options):
-        return [{"label": f"{what}, innodb_open_files={limit}, "
-                          f"{pool} MiB buffer pool",
+        return [{"label": f"{what}, innodb_open_files={limit}, {pool} MiB buffer pool",
                  "what": what, "limit": limit, "pool": pool}
                 for pool in (SMALL, LARGE) for limit in cls.limits(options)
                 for what in (READ, WRITE, LONGEST, RECOVER)]
 
     @classmethod
     def prepare(cls, server, options, progress):
-        create_tables(server, DATABASE, "innodb", cls.tables(options),
-                      progress)
+        create_tables(server, DATABASE, "innodb", cls.tables(options), progress)
 
     @classmethod
     def measure(cls, server, cell, options):
@@ -80,10 +77,8 @@ class InnodbOpenFiles(Scenario):
             server.stop()
             server.start(*cls.limit({"pool": LARGE,
                                      "limit": max(cls.limits(options))}))
-            sysbench.run(server, "insert_rows", DATABASE,
-                         cls.connections(options),
-                         events=cls.tables(options),
-                         tables=cls.tables(options))
+            sysbench.run(server, "insert_rows", DATABASE, cls.connections(options),
+                         events=cls.tables(options), tables=cls.tables(options))
             server.kill()
             begin = time.monotonic()
             server.start(*cls.limit(cell))
@@ -95,17 +90,13 @@ class InnodbOpenFiles(Scenario):
             server.start(*cls.limit(cell))
             # Pages that the previous cell has written; and the first touch of files
             os.sync()
-            sysbench.run(server, "open_tables", DATABASE,
-                         cls.connections(options),
-                         events=cls.tables(options),
-                         seconds=cls.seconds(options),
+            sysbench.run(server, "open_tables", DATABASE, cls.connections(options),
+                         events=cls.tables(options), seconds=cls.seconds(options),
                          tables=cls.tables(options))
         script, more = (("open_tables", {"random": "on"}) if cell["what"] == READ
                         else ("insert_rows", {}))
-        result = sysbench.run(server, script, DATABASE,
-                              cls.connections(options),
-                              seconds=cls.seconds(options),
-                              tables=cls.tables(options), **more)
+        result = sysbench.run(server, script, DATABASE, cls.connections(options),
+                              seconds=cls.seconds(options), tables=cls.tables(options), **more)
         if cell["what"] == WRITE:
             cls.longest[server.variant] = result["longest"]
         return result["rate"]

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a statement costs in instructions, which no other work on the machine
-changes."""
+"""What a statement costs in instructions, which no other work on the machine changes."""
 
 from benchlib import callgrind, wire
 from benchlib.scenario import (CONTROL, Option, OwnServers, integers, table_bytes,
@@ -49,11 +48,10 @@ class Instructions(OwnServers):
         f"- SET GLOBAL table_open_cache={SMALL}: the InnoDB tables of 'miss' are "
         "open. Stock closes them all.")
     caveat = (
-        "Instructions take different times. Waiting for memory and for locks is "
-        "not in these numbers, nor is the kernel. valgrind's threads run one at a "
-        "time. valgrind 3.19 does not know openat2(), so the patched server opens "
-        "files of MyISAM and Aria as on Linux before 5.6, which takes more "
-        "instructions.")
+        "Instructions take different times. Waiting for memory and for locks is not in these "
+        "numbers, nor is the kernel. valgrind's threads run one at a time. valgrind 3.19 does "
+        "not know openat2(), so the patched server opens files of MyISAM and Aria as on Linux "
+        "before 5.6, which takes more instructions.")
     unit = "instructions"
     programs = ("valgrind",)
     higher_is_better = False
@@ -72,8 +70,7 @@ class Instructions(OwnServers):
     def hits(cls, options):
         """{label: (protocol, tables)} of statements that find their tables open"""
         return {f"{HIT}{protocol}, point SELECT, {tables} table{'s' * (tables > 1)}":
-                (protocol, tables)
-                for protocol in PROTOCOLS for tables in cls.tables(options)}
+                (protocol, tables) for protocol in PROTOCOLS for tables in cls.tables(options)}
 
     @classmethod
     def cells(cls, options):
@@ -105,11 +102,9 @@ class Instructions(OwnServers):
                       "NULL, pad CHAR(60) NOT NULL, KEY (k)")
         server.sql("".join(
             f"INSERT INTO t{number + 1} SELECT seq, seq, REPEAT('c', 119), "
-            f"REPEAT('p', 59) FROM seq_1_to_{ROWS};" for number in range(most)),
-            DATABASE)
+            f"REPEAT('p', 59) FROM seq_1_to_{ROWS};" for number in range(most)), DATABASE)
         for engine in ENGINES:
-            create_tables(server, MISSES + engine, engine,
-                          cls.misses(options), progress)
+            create_tables(server, MISSES + engine, engine, cls.misses(options), progress)
 
     @classmethod
     def measure_server(cls, server, options, _part):

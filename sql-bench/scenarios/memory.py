@@ -36,22 +36,19 @@ class Memory(OwnServers):
         "read each of some hundred tables once (heap_size.c). The twelve tables of "
         "WordPress have its columns and keys, without rows.")
     caveat = (
-        "One-column tables without rows: a table of 12 columns with three indexes "
-        "takes more.")
+        "One-column tables without rows: a table of 12 columns with three indexes takes more.")
     unit = "as named"
     programs = ("sysbench",)
     repeatable = True
 
-    numbers = Option("memory-tables", "numbers of tables", "10000,100000", "2000",
-                     integers)
+    numbers = Option("memory-tables", "numbers of tables", "10000,100000", "2000", integers)
     engines = Option("memory-engines", "engines", "innodb,myisam,aria", kind=engines)
 
     @classmethod
     def table_parts(cls, options):
         """{part: (engine, tables)} of those that measure the server's memory"""
         return {f"{engine}, {number} tables: ": (engine, number)
-                for engine in cls.engines(options)
-                for number in cls.numbers(options)}
+                for engine in cls.engines(options) for number in cls.numbers(options)}
 
     @classmethod
     def heap_parts(cls, options):
@@ -73,16 +70,14 @@ class Memory(OwnServers):
 
     @classmethod
     def cells(cls, options):
-        return [{"label": part + label, "part": part}
-                for part in cls.parts(options)
+        return [{"label": part + label, "part": part} for part in cls.parts(options)
                 for label in [HEAP if part in cls.heap_parts(options) else OPEN]]
 
     @classmethod
     def server(cls, trees, variant, options, part):
         words = ["--innodb-buffer-pool-load-at-startup=0"]
         if part in cls.heap_parts(options):
-            data = (f"heap-{cls.heap_parts(options)[part]}-{WORDPRESS}-"
-                    f"{cls.databases(options)}")
+            data = f"heap-{cls.heap_parts(options)[part]}-{WORDPRESS}-{cls.databases(options)}"
             words += ["--table-definition-cache=2000", "--table-open-cache=2000",
                       "--innodb-stats-auto-recalc=0"]
         else:
@@ -121,8 +116,7 @@ class Memory(OwnServers):
         read_files(server.datadir / DATABASE)
         with server:
             read(server, tables, tables)        # the definitions
-            # Stock closes all tables when the limit changes, the patched server
-            # those beyond it
+            # Stock closes all tables when the limit changes, the patched server those beyond it
             server.sql("SET GLOBAL table_open_cache=10")
             server.sql(f"SET GLOBAL table_open_cache={count + 10}")
             read(server, count, tables)

@@ -26,9 +26,8 @@ class OpenTables(Scenario):
     unit = "tables/s"
     programs = ("sysbench",)
     caveat = (
-        "The tables have no rows: what is read from a table after it was opened "
-        "comes on top. Their files are in the page cache, InnoDB's pages in the "
-        "buffer pool.")
+        "The tables have no rows: what is read from a table after it was opened comes on top. "
+        "Their files are in the page cache, InnoDB's pages in the buffer pool.")
 
     tables = Option("tables", "number of tables", 20000, 3000)
     caches = Option("cache", "sizes of table_open_cache", "64,1024,2048,4096,8192",
@@ -75,8 +74,7 @@ class OpenTables(Scenario):
     def prepare(cls, server, options, progress):
         tables, _, names, _ = cls.settings(options)
         for engine in names:
-            create_tables(server, f"tc_{engine}_{tables}", engine, tables,
-                          progress)
+            create_tables(server, f"tc_{engine}_{tables}", engine, tables, progress)
 
     @classmethod
     def warm_up(cls, server, options):
@@ -101,8 +99,7 @@ class OpenTables(Scenario):
         result = sysbench.run(
             server, "open_tables", database, threads,
             events=tables if threads == 1 else ROUNDS * tables,
-            seconds=cls.seconds(options), tables=tables,
-            first=cache + cache // 4,
+            seconds=cls.seconds(options), tables=tables, first=cache + cache // 4,
             random="on" if threads > 1 else "off")
         return {"value": result["rate"],
                 "opens": (server.status("Opened_tables") - opened) / result["events"],

@@ -33,8 +33,7 @@ def account(number):
     hosts make them."""
     return (f"CREATE DATABASE site{number}; USE site{number};\n"
             f"CREATE USER site{number}@localhost IDENTIFIED BY "
-            f"'password {number}'; "
-            f"GRANT ALL ON site{number}.* TO site{number}@localhost;\n")
+            f"'password {number}'; GRANT ALL ON site{number}.* TO site{number}@localhost;\n")
 
 
 def server_options(pool, tables, definitions=None):
@@ -120,8 +119,7 @@ class Pages(OwnServers):
 
     @classmethod
     def cells(cls, options):
-        return [{"label": label, "part": part}
-                for part in cls.parts(options)
+        return [{"label": label, "part": part} for part in cls.parts(options)
                 for label in cls.labels(options, part)]
 
     @classmethod
@@ -136,8 +134,7 @@ class Pages(OwnServers):
 
     @classmethod
     def directory(cls, options, engine):
-        return (options.data
-                / f"pages-{cls.made}-{engine}-{cls.sites(options)}")
+        return options.data / f"pages-{cls.made}-{engine}-{cls.sites(options)}"
 
     @classmethod
     def server(cls, trees, variant, options, part, data=None):
@@ -147,8 +144,7 @@ class Pages(OwnServers):
         pool = tables * cls.table_bytes["innodb"] // 2 * (engine == "innodb")
         return Server(tree, cls.directory(options, engine) / (data or tree.name),
                       [f"--default-storage-engine={engine}",
-                       *server_options(pool, tables, cls.definitions(options))],
-                      variant)
+                       *server_options(pool, tables, cls.definitions(options))], variant)
 
     @classmethod
     def prepare_program(cls, trees, options, progress):
@@ -175,8 +171,7 @@ class Pages(OwnServers):
         engine, _ = cls.settings(options)[part]
         visitors.write_pages(cls.directory(options, engine) / "pages.txt",
                              cls.pages(options, engine))
-        cls.full = (cls.full_rate(trees, options, part) if cls.rates(options)
-                    else None)
+        cls.full = cls.full_rate(trees, options, part) if cls.rates(options) else None
         return super().measure_pair(trees, options, part, order)
 
     @classmethod
@@ -193,8 +188,7 @@ class Pages(OwnServers):
             for number, rate in enumerate(cls.rates(options)):
                 if state == COLD:
                     cls.start(server, cache)
-                said = cls.ask(server, options, 300 + 100 * number,
-                               cls.full * rate / 100)
+                said = cls.ask(server, options, 300 + 100 * number, cls.full * rate / 100)
                 found.update((at_rate(state, rate) + label, value)
                              for label, value in waits(said).items())
         forget = cls.forget_comments(options, engine)
@@ -226,38 +220,31 @@ class Pages(OwnServers):
 
     @classmethod
     def ask(cls, server, options, seed, rate=None):
-        """What visitors find; rate: of pages a second, None for the closed
-        loop."""
+        """What visitors find; rate: of pages a second, None for the closed loop."""
         said = visitors.ask(
             visitors.compile_visitors(options.trees / "bench"), server,
-            server.datadir.parent / "pages.txt", sites=cls.sites(options),
-            items=cls.items,
+            server.datadir.parent / "pages.txt", sites=cls.sites(options), items=cls.items,
             user="site{site}", password="password {site}",
-            database="site{site}", rate=rate, seed=seed,
-            seconds=cls.seconds(options),
+            database="site{site}", rate=rate, seed=seed, seconds=cls.seconds(options),
             connections=AT_ONCE if rate else CLIENTS)
         if not said["pages"]:
-            raise BenchError(f"no visitor comes in {cls.seconds(options)} s; let "
-                             "it last longer")
+            raise BenchError(f"no visitor comes in {cls.seconds(options)} s; let it last longer")
         return said
 
     @classmethod
     def full_rate(cls, trees, options, part):
-        """Pages a second of stock when it is warm and all clients are busy. It is
-        measured once, and kept for a run that is resumed: the rates of all
-        pairs are parts of it."""
+        """Pages a second of stock when it is warm and all clients are busy. It is measured once,
+        and kept for a run that is resumed: the rates of all pairs are parts of it."""
         engine, cache = cls.settings(options)[part]
         server = cls.server(trees, "stock", options, part)
-        file = (cls.directory(options, engine)
-                / f"full-{cache}-{cls.seconds(options)}.json")
+        file = cls.directory(options, engine) / f"full-{cache}-{cls.seconds(options)}.json"
         if str(file) not in FULL_RATES:
             if options.resume and file.exists():
                 FULL_RATES[str(file)] = json.loads(file.read_text())
             else:
                 cls.start(server, cache)
                 cls.ask(server, options, 100)
-                FULL_RATES[str(file)] = cls.ask(server, options,
-                                                200)["pages_a_second"]
+                FULL_RATES[str(file)] = cls.ask(server, options, 200)["pages_a_second"]
                 server.stop()
                 file.write_text(json.dumps(FULL_RATES[str(file)]))
         return FULL_RATES[str(file)]
@@ -301,8 +288,7 @@ def waits(said):
 def of_generator(cells):
     """Remarks on the part of the CPU time that the generator took, and on how long
     it waited for a CPU itself."""
-    found = [one for cell in cells
-             for details in cell.get("details", {}).values()
+    found = [one for cell in cells for details in cell.get("details", {}).values()
              for one in details if "generator_cpu" in one]
     if not found:
         return []
@@ -314,5 +300,4 @@ def of_generator(cells):
             + (f": more than {100 * visitors.MOST_CPU:.0f} %, so these rates "
                "are of both" if most > visitors.MOST_CPU else "")
             + f"; it waited for a CPU in {100 * median(waits_of):.0f} % of the "
-              f"time, {100 * max(waits_of):.0f} % at most, and pages take "
-              "longer by that"]
+              f"time, {100 * max(waits_of):.0f} % at most, and pages take longer by that"]

@@ -32,11 +32,9 @@ def select(table, number):
 def create_results(session, tables):
     """Tables with rows of 400 to 1400 bytes."""
     chance = random.Random(1)
-    rows = ",".join(f"({i},REPEAT('x',{chance.randrange(400, 1400)}))"
-                    for i in range(ROWS))
+    rows = ",".join(f"({i},REPEAT('x',{chance.randrange(400, 1400)}))" for i in range(ROWS))
     for i in range(tables):
-        session.query(f"CREATE TABLE t{i} (id INT PRIMARY KEY, b VARBINARY"
-                      "(1400)) ENGINE=MyISAM")
+        session.query(f"CREATE TABLE t{i} (id INT PRIMARY KEY, b VARBINARY(1400)) ENGINE=MyISAM")
         session.query(f"INSERT INTO t{i} VALUES {rows}")
 
 
@@ -48,8 +46,7 @@ def run_batch(session, statements):
 
 def fill(session, ranges):
     """Ask for each result once, in any order."""
-    wanted = [(table, number) for table, begin, end in ranges
-              for number in range(begin, end)]
+    wanted = [(table, number) for table, begin, end in ranges for number in range(begin, end)]
     random.Random(len(wanted)).shuffle(wanted)
     for i in range(0, len(wanted), BATCH):
         run_batch(session, [select(*one) for one in wanted[i:i + BATCH]])

@@ -27,16 +27,14 @@ class Sysbench(TakingTurns):
         "has a sysbench of its own for it. Statements are prepared on one table, and "
         "plain on 16, where 2048 connections would prepare 300,000.")
     caveat = (
-        "sysbench takes a share of the same CPUs, the larger the simpler the "
-        "statements are. With few CPUs the cost of cache lines that move between "
-        "cores hardly shows. Stock was measured against itself in the same way, 15 "
-        "pairs of a second, 8 cells of 256 and 2048 threads: its median ratios are "
-        "0.93 to 1.12, their geometric mean 1.02. So a cell's ratio in that range "
-        "shows nothing.")
+        "sysbench takes a share of the same CPUs, the larger the simpler the statements are. "
+        "With few CPUs the cost of cache lines that move between cores hardly shows. Stock was "
+        "measured against itself in the same way, 15 pairs of a second, 8 cells of 256 and "
+        "2048 threads: its median ratios are 0.93 to 1.12, their geometric mean 1.02. So a "
+        "cell's ratio in that range shows nothing.")
     unit = "transactions/s"
 
-    scripts = Option("scripts", "sysbench's scripts", ",".join(SCRIPTS),
-                     kind=words(*SCRIPTS))
+    scripts = Option("scripts", "sysbench's scripts", ",".join(SCRIPTS), kind=words(*SCRIPTS))
     threads = Option("sysbench-threads", "numbers of threads", "1,16,64,256,2048", "1,64",
                      integers)
     tables = Option("sysbench-tables", "numbers of tables", "1,16", "1", integers)
@@ -51,8 +49,7 @@ class Sysbench(TakingTurns):
     @classmethod
     def disk(cls, options):
         # Three servers, and their logs
-        return (3 * len(cls.tables(options)) * cls.rows(options) * 300
-                + (6 << 30))
+        return 3 * len(cls.tables(options)) * cls.rows(options) * 300 + (6 << 30)
 
     @classmethod
     def directory(cls, options):
@@ -75,10 +72,8 @@ class Sysbench(TakingTurns):
     def settings(cls, options):
         """(label, script, tables, threads)"""
         return [(f"{script}, {plural(tables, 'table')}, {plural(threads, 'thread')}",
-                 script, tables, threads)
-                for script in cls.scripts(options)
-                for tables in cls.tables(options)
-                for threads in cls.threads(options)]
+                 script, tables, threads) for script in cls.scripts(options)
+                for tables in cls.tables(options) for threads in cls.threads(options)]
 
     @classmethod
     def cells(cls, options):
@@ -88,15 +83,13 @@ class Sysbench(TakingTurns):
     def make_tables(cls, server, options):
         for tables in cls.tables(options):
             server.sql(f"CREATE DATABASE oltp_{tables}")
-            cls.sysbench(server, options, "oltp_read_write", tables, 1,
-                         command="prepare")
+            cls.sysbench(server, options, "oltp_read_write", tables, 1, command="prepare")
 
     @classmethod
     def warm_up(cls, server, options):
         """Everything into the buffer pool; as many threads as will be."""
         for tables in cls.tables(options):
-            cls.sysbench(server, options, "oltp_read_write", tables, 1,
-                         command="prewarm")
+            cls.sysbench(server, options, "oltp_read_write", tables, 1, command="prewarm")
         cls.sysbench(server, options, "oltp_read_write", cls.tables(options)[-1],
                      max(cls.threads(options)), seconds=2)
 

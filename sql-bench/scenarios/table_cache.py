@@ -14,8 +14,7 @@ class TableCache(Scenario):
     name = "table-cache"
     title = "Acquire and release of TABLEs, without a server around"
     question = (
-        "What does it cost to get a TABLE and to give it back, by one thread and by "
-        "several?")
+        "What does it cost to get a TABLE and to give it back, by one thread and by several?")
     method = (
         "unittest/sql/table_cache-bench: threads acquire and release as fast as "
         "they can, on one share and on 1000. 'stock' is its model of MariaDB's "
@@ -43,8 +42,7 @@ class TableCache(Scenario):
              f"--seconds={0.2 if options.quick else 0.5}",
              f"--threads={options.core_threads}",
              f"--first={'core' if order[0] == 'patched' else 'instances'}"],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            check=False)
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
         if done.returncode:
             raise BenchError(f"{PROGRAM} failed:\n{done.stderr}")
         found = {(row["shares"], row["threads"]):

@@ -13,8 +13,7 @@ ROOM = 10                       # of the cache, for misses
 
 BYTES = "innodb, three triggers: bytes of one more TABLE"
 MISS = "myisam, three triggers: us of CPU time of a miss"
-ALL_LARGE = (f"{LARGE} tables with a trigger of {IFS} IFs, {OF_EACH} TABLEs of each: "
-             "MiB")
+ALL_LARGE = f"{LARGE} tables with a trigger of {IFS} IFs, {OF_EACH} TABLEs of each: MiB"
 
 
 def three_triggers(table):
@@ -36,14 +35,12 @@ def large_trigger(table):
 def create(table, engine, triggers):
     """SQL for a table, and for its triggers, which a function returns."""
     return (f"CREATE TABLE {table} (a INT PRIMARY KEY, b VARCHAR(20), u DATETIME, "
-            f"k INT, KEY (k)) ENGINE={engine};\n"
-            f"DELIMITER $$\n{triggers(table)}DELIMITER ;\n")
+            f"k INT, KEY (k)) ENGINE={engine};\nDELIMITER $$\n{triggers(table)}DELIMITER ;\n")
 
 
 def use(table, count):
     """A statement that has so many TABLEs of a table."""
-    return ("SELECT 1 FROM " + " JOIN ".join(f"{table} t{number}"
-                                             for number in range(count))
+    return ("SELECT 1 FROM " + " JOIN ".join(f"{table} t{number}" for number in range(count))
             + " LIMIT 0;\n")
 
 
@@ -86,14 +83,11 @@ class Triggers(Scenario):
     @staticmethod
     def prepare(server, options, progress):
         server.sql("".join((
-            f"DROP DATABASE IF EXISTS {DATABASE};\n"
-            f"CREATE DATABASE {DATABASE}; USE {DATABASE};\n"
+            f"DROP DATABASE IF EXISTS {DATABASE};\nCREATE DATABASE {DATABASE}; USE {DATABASE};\n"
             "CREATE TABLE audit (t VARCHAR(30), what VARCHAR(50), at DATETIME) "
             "ENGINE=InnoDB;\n", create("three", "innodb", three_triggers),
-            *(create(f"miss{number}", "myisam", three_triggers)
-              for number in range(MISSES)),
-            *(create(f"large{number}", "innodb", large_trigger)
-              for number in range(LARGE)))))
+            *(create(f"miss{number}", "myisam", three_triggers) for number in range(MISSES)),
+            *(create(f"large{number}", "innodb", large_trigger) for number in range(LARGE)))))
 
     @staticmethod
     def measure(server, cell, options):
@@ -109,7 +103,5 @@ class Triggers(Scenario):
         if cell["label"] == ALL_LARGE:
             return memory_between(
                 server, use("audit", 1),
-                "".join(use(f"large{number}", OF_EACH)
-                        for number in range(LARGE))) / (1 << 20)
-        return (memory_between(server, use("three", SOME), use("three", MORE))
-                / (MORE - SOME))
+                "".join(use(f"large{number}", OF_EACH) for number in range(LARGE))) / (1 << 20)
+        return memory_between(server, use("three", SOME), use("three", MORE)) / (MORE - SOME)

@@ -22,11 +22,10 @@ class TriggersWritten(TakingTurns):
         "read them?")
     method = (
         f"sysbench's scripts over {TABLES} InnoDB tables of {ROWS} rows, which are in the "
-        "buffer pool and in the table cache. Each table has three triggers. "
-        "oltp_read_write also reads the tables. Three servers are started anew for "
-        f"each pair: stock, patched, and stock once more as '{CONTROL}'. They take "
-        "turns for each cell, each is the first one as often as the others, and each "
-        "has a sysbench of its own for it.")
+        "buffer pool and in the table cache. Each table has three triggers. oltp_read_write "
+        "also reads the tables. Three servers are started anew for each pair: stock, patched, "
+        f"and stock once more as '{CONTROL}'. They take turns for each cell, each is the first "
+        "one as often as the others, and each has a sysbench of its own for it.")
     caveat = (
         "sysbench takes a share of the same CPUs. The CPU time is that of all threads "
         "of the server, those that write pages and purge rows included.")
@@ -66,8 +65,7 @@ class TriggersWritten(TakingTurns):
         cls.sysbench(server, SCRIPTS[0], 1, command="prepare")
         server.sql("".join(
             f"CREATE TRIGGER {when.replace(' ', '_')}_{number} {when} ON "
-            f"sbtest{number} FOR EACH ROW {action};\n"
-            for number in range(1, TABLES + 1)
+            f"sbtest{number} FOR EACH ROW {action};\n" for number in range(1, TABLES + 1)
             for when, action in TRIGGERS.items()), "test")
 
     @classmethod
@@ -78,7 +76,6 @@ class TriggersWritten(TakingTurns):
     @classmethod
     def measure_setting(cls, server, options, script):
         measured = cls.sysbench(server, script, cls.connections(options),
-                                seconds=cls.seconds(options),
-                                server_cpu=server.cpu_seconds)
+                                seconds=cls.seconds(options), server_cpu=server.cpu_seconds)
         return {f"{script}: {RATE}": measured["rate"],
                 f"{script}: {CPU}": 1e6 * measured["cpu_seconds"] / measured["events"]}

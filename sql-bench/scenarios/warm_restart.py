@@ -38,14 +38,13 @@ class WarmRestart(OwnServers):
         "How long do statements take in the first seconds after a restart? What does the "
         "plugin table_cache_dump change?")
     method = (
-        "A server uses all of its tables, every fifth one three times, and is "
-        f"restarted. Then statements come by chance, {RATE} a second on average, for "
-        f"{SECONDS} s: each selects a row of a table, {HOT_SHARE:.0%} of them of every "
-        "fifth table. A statement takes from its arrival to its answer, and at most "
-        f"{CLIENTS} run at once. 'Patched' has the plugin, which opens the tables again, "
-        f"and '{NO_PLUGIN}' has not. InnoDB dumps and loads its buffer pool, as by default. "
-        "All files are in the page cache; on the slow disk, disk.c makes each read "
-        f"of a table's files take {READ_DELAY} ms longer.")
+        "A server uses all of its tables, every fifth one three times, and is restarted. Then "
+        f"statements come by chance, {RATE} a second on average, for {SECONDS} s: each selects "
+        f"a row of a table, {HOT_SHARE:.0%} of them of every fifth table. A statement takes "
+        f"from its arrival to its answer, and at most {CLIENTS} run at once. 'Patched' has the "
+        f"plugin, which opens the tables again, and '{NO_PLUGIN}' has not. InnoDB dumps and "
+        "loads its buffer pool, as by default. All files are in the page cache; on the slow "
+        f"disk, disk.c makes each read of a table's files take {READ_DELAY} ms longer.")
     caveat = (
         "The clients are one program in C on the same CPUs. It connects after the server "
         "has started, so the plugin has a lead of as long as that takes.")
@@ -64,8 +63,7 @@ class WarmRestart(OwnServers):
     @classmethod
     def settings(cls, options):
         """{part: (engine, slow)}"""
-        return {f"{'slow disk, ' * slow}{engine}: ": (engine, slow)
-                for slow in (False, True)
+        return {f"{'slow disk, ' * slow}{engine}: ": (engine, slow) for slow in (False, True)
                 for engine in cls.engines(options)}
 
     @classmethod
@@ -123,8 +121,7 @@ class WarmRestart(OwnServers):
                 "--plugin-load-add=table_cache_dump"] if plugin else []
         read_files(server.datadir)
         server.start(*more)
-        run(server, DATABASE, *((use, share) for share in
-                                shares(range(1, tables + 1), READERS)))
+        run(server, DATABASE, *((use, share) for share in shares(range(1, tables + 1), READERS)))
         server.stop()
         if slow:
             server.environment = slow_disk(
@@ -154,13 +151,11 @@ class WarmRestart(OwnServers):
             directory / "statements.txt", user=server.account,
             database=DATABASE, sites=cls.tables(options),
             hot_every=HOT_PART, hot_share=HOT_SHARE, rate=RATE, seconds=SECONDS,
-            connections=CLIENTS, keep_connections=1,
-            visits=directory / "visits.txt")
+            connections=CLIENTS, keep_connections=1, visits=directory / "visits.txt")
         return visitors.read_visits(directory / "visits.txt")
 
     @staticmethod
     def summary(statements):
-        """What was measured, from when each statement arrived and how many ms it
-        took."""
+        """What was measured, from when each statement arrived and how many ms it took."""
         return {P50: percentile([ms for _, ms in statements], 0.5),
                 P99_FIRST: percentile([ms for at, ms in statements if at < FIRST], 0.99)}

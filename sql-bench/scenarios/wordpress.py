@@ -32,24 +32,21 @@ class Wordpress(Pages):
         "How many of WordPress's own pages does a server show, and how long does a "
         "visitor wait for one? What does a page cost it?")
     method = (
-        "Preparation: WordPress, as Debian packages it, is installed by its own "
-        "installer, and gets 20 posts with tags and comments. PHP shows its pages "
-        "once, while the server's general log records their statements. The "
-        "database is copied to each site, with an account of its own. Then PHP has "
-        "ended.\n\n"
-        "A page is a connection of the site's account, with a password, and the "
-        "recorded statements, one by one over the text protocol. Of 100 pages "
+        "Preparation: WordPress, as Debian packages it, is installed by its own installer, and "
+        "gets 20 posts with tags and comments. PHP shows its pages once, while the server's "
+        "general log records their statements. The database is copied to each site, with an "
+        "account of its own. Then PHP has ended.\n\n"
+        "A page is a connection of the site's account, with a password, and the recorded "
+        "statements, one by one over the text protocol. Of 100 pages "
         + ", ".join(f"{share} are '{kind}'" for kind, share in KINDS.items()) +
-        "; a comment writes. The n-th site is asked for 1/n times as often as the "
-        "first one.\n\n"
-        f"Closed loop: {CLIENTS} clients ask for the next page at once, after they "
-        "were busy for as long as is measured. Rates: Visitors come by chance "
-        "(exponential gaps), the same ones for each server. Their average rate is a "
-        "given part of the rate that the stock server shows with these sites when it is "
-        "warm and its clients are all busy. That rate is measured once for each engine "
-        "and cache, and is the same for each server and start. A page takes from the "
-        "visitor's arrival to its end, so a stall counts for all who wait. At most "
-        f"{AT_ONCE} pages are shown at once.\n\n"
+        "; a comment writes. The n-th site is asked for 1/n times as often as the first one.\n\n"
+        f"Closed loop: {CLIENTS} clients ask for the next page at once, after they were busy "
+        "for as long as is measured. Rates: Visitors come by chance (exponential gaps), the "
+        "same ones for each server. Their average rate is a given part of the rate that the "
+        "stock server shows with these sites when it is warm and its clients are all busy. "
+        "That rate is measured once for each engine and cache, and is the same for each server "
+        "and start. A page takes from the visitor's arrival to its end, so a stall counts for "
+        f"all who wait. At most {AT_ONCE} pages are shown at once.\n\n"
         "- 'warm': before, all clients were busy for as long as is measured.\n"
         "- 'after a restart': the server has shown no page before.")
     caveat = (
@@ -64,8 +61,7 @@ class Wordpress(Pages):
     sites = Option("wordpress-sites", "number of sites", 1000, 100)
     engines = Option("wordpress-engines", "engines", "innodb,myisam,aria", kind=engines)
     caches = Option("wordpress-caches", "table_open_cache", "2000", "400", integers)
-    seconds = Option("wordpress-seconds", "of a measurement, and of warming up before it", 20,
-                     3)
+    seconds = Option("wordpress-seconds", "of a measurement, and of warming up before it", 20, 3)
     rates = Option("rate", "visitors, in percent of what stock can do", "20,50,80,100", "50",
                    integers)
     states = Option("rate-states", "warm, cold (after a restart), or both", "warm,cold",
@@ -93,24 +89,19 @@ class Wordpress(Pages):
             "version": wordpress.version(program), "last_comment": last,
             "pages": pages}))
         shutil.rmtree(program)
-        tables = [name for name, in server.sql("SHOW TABLES",
-                                               wordpress.ACCOUNT)]
+        tables = [name for name, in server.sql("SHOW TABLES", wordpress.ACCOUNT)]
         if len(tables) != TABLES:
-            raise BenchError(f"WordPress has made {len(tables)} tables, "
-                             f"{TABLES} were expected")
-        cls.make_sites(server, options, progress,
-                       lambda number: clone(number, tables))
+            raise BenchError(f"WordPress has made {len(tables)} tables, {TABLES} were expected")
+        cls.make_sites(server, options, progress, lambda number: clone(number, tables))
 
     @classmethod
     def recorded(cls, options, engine):
-        return json.loads((cls.directory(options, engine)
-                           / "pages.json").read_text())
+        return json.loads((cls.directory(options, engine) / "pages.json").read_text())
 
     @classmethod
     def pages(cls, options, engine):
         recorded = cls.recorded(options, engine)["pages"]
-        return {kind: (weight, recorded[kind])
-                for kind, weight in KINDS.items()}
+        return {kind: (weight, recorded[kind]) for kind, weight in KINDS.items()}
 
     @staticmethod
     def last_comment(server):
@@ -126,8 +117,7 @@ class Wordpress(Pages):
         engine, _ = next(iter(cls.settings(options).values()))
         recorded = cls.recorded(options, engine)
         return [f"WordPress {recorded['version']}, statements of a page: "
-                + ", ".join(f"{kind} {len(recorded['pages'][kind])}"
-                            for kind in KINDS),
+                + ", ".join(f"{kind} {len(recorded['pages'][kind])}" for kind in KINDS),
                 *super().remarks(results, options)]
 
 

@@ -32,10 +32,8 @@ class WorkingSet(Scenario):
         "The cache has room for the working set. With few CPUs the schema query "
         "takes time from the readers, whatever the cache does.")
 
-    tables = Option("schema-tables", "MyISAM tables in the schema that is read", 20000,
-                    3000)
-    minutes = Option("minutes", "length of the measurement beside the query", 1.0, 0.25,
-                     float)
+    tables = Option("schema-tables", "MyISAM tables in the schema that is read", 20000, 3000)
+    minutes = Option("minutes", "length of the measurement beside the query", 1.0, 0.25, float)
 
     @classmethod
     def check(cls, options):
@@ -63,17 +61,14 @@ class WorkingSet(Scenario):
     @classmethod
     def prepare(cls, server, options, progress):
         tables = cls.tables(options)
-        create_tables(server, "tc_working_set", "innodb", WORKING_SET,
-                      progress)
-        create_tables(server, f"tc_schema_{tables}", "myisam", tables,
-                      progress)
+        create_tables(server, "tc_working_set", "innodb", WORKING_SET, progress)
+        create_tables(server, f"tc_schema_{tables}", "myisam", tables, progress)
 
     @classmethod
     def measure(cls, server, cell, options):
         # Connections of the first read have made room for the second
         cls.read(server, 3)
-        query = ("SELECT SUM(data_length+index_length) FROM "
-                 "information_schema.tables "
+        query = ("SELECT SUM(data_length+index_length) FROM information_schema.tables "
                  f"WHERE table_schema='tc_schema_{cls.tables(options)}'")
         monitor = subprocess.Popen(
             ["setpriv", "--pdeathsig=KILL", "sh", "-c", 'while "$@" > /dev/null; do :; done', "sh",
@@ -87,5 +82,4 @@ class WorkingSet(Scenario):
     @staticmethod
     def read(server, seconds):
         return sysbench.run(server, "open_tables", "tc_working_set",
-                            CONNECTIONS, seconds=seconds, tables=WORKING_SET,
-                            random="on")
+                            CONNECTIONS, seconds=seconds, tables=WORKING_SET, random="on")

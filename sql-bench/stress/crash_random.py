@@ -3,11 +3,10 @@
 """
 Random DDL and DML, kill -9, recovery, and a comparison with what was acknowledged.
 
-Some connections create, change, rename, swap, truncate and drop tables of all engines:
-with partitions, FOREIGN KEYs, triggers, FULLTEXT and virtual columns. Each has databases
-of its own, and keeps a ledger of what the server has answered. Others read, flush, check,
-optimize and take the locks of a backup beside them. After some statements the
-server is killed, and recovers. Then
+Some connections create, change, rename, swap, truncate and drop tables of all engines: with
+partitions, FOREIGN KEYs, triggers, FULLTEXT and virtual columns. Each has databases of its own,
+and keeps a ledger of what the server has answered. Others read, flush, check, optimize and take
+the locks of a backup beside them. After some statements the server is killed, and recovers. Then
 
 - each table has the rows of the ledger, and a table that a statement in flight touches
   has them as before or as after that statement;
@@ -185,8 +184,7 @@ class Worker(Session):
 
     def moved(self, old, new):
         """What else changes when a table gets another name: its children."""
-        return {child: self.ledger[child].copy(parent=new)
-                for child in self.children(old)}
+        return {child: self.ledger[child].copy(parent=new) for child in self.children(old)}
 
     # ---------------------------------------------------------- execution
 
@@ -205,8 +203,7 @@ class Worker(Session):
         return True
 
     def failed(self, statement, error):
-        """After an error only the server knows which of its tables a statement has
-        reached."""
+        """After an error only the server knows which of its tables a statement has reached."""
         for key in statement.keys():
             table = self.ledger.get(key)
             rows = self.query("SELECT engine FROM information_schema.tables WHERE "
@@ -219,8 +216,7 @@ class Worker(Session):
                                      f"{statement.text[:200]}: {error}")
             else:
                 self.ledger[key] = table.copy(
-                    engine=rows[0][0].decode(),
-                    rows=read_rows(self.query, key, table.parent))
+                    engine=rows[0][0].decode(), rows=read_rows(self.query, key, table.parent))
         self.flying = None
 
     # ---------------------------------------------------------------- DML
@@ -322,8 +318,7 @@ class Worker(Session):
                               ("indexes", ", KEY (v), KEY (s(20))"),
                               ("fulltext", ", FULLTEXT (s)")):
             text += more if feature in has else ""
-        return (f"({text}) ENGINE={table.engine}"
-                + " TRANSACTIONAL=1" * (table.engine == "Aria")
+        return (f"({text}) ENGINE={table.engine}" + " TRANSACTIONAL=1" * (table.engine == "Aria")
                 + " ROW_FORMAT=COMPRESSED" * ("compressed" in has)
                 + " PARTITION BY HASH (id) PARTITIONS 3" * ("partitions" in has))
 
@@ -342,8 +337,7 @@ class Worker(Session):
                 self.random.random() < 0.25:
             for parent in self.tables(self.may_be_parent):
                 table.parent = parent if parent != key else None
-        self.do(verb.lower(), f"{verb} TABLE {name(key)} {self.definition(table)}",
-                {key: table})
+        self.do(verb.lower(), f"{verb} TABLE {name(key)} {self.definition(table)}", {key: table})
 
     @staticmethod
     def may_be_parent(table):
@@ -367,8 +361,7 @@ class Worker(Session):
 
     def drop_all(self, keys, kind):
         keys = sorted(keys, key=lambda key: self.ledger[key].parent is None)
-        keys = [key for key in keys
-                if all(child in keys for child in self.children(key))]
+        keys = [key for key in keys if all(child in keys for child in self.children(key))]
         if keys:
             self.do(kind, f"DROP TABLE {', '.join(map(name, keys))}",
                     dict.fromkeys(keys), each=True)
@@ -385,8 +378,7 @@ class Worker(Session):
                for key, table in self.ledger.items()):
             return
         keys = [key for key in self.ledger if key[0] == database]
-        if self.do("drop-database", f"DROP DATABASE {database}", dict.fromkeys(keys),
-                   each=True):
+        if self.do("drop-database", f"DROP DATABASE {database}", dict.fromkeys(keys), each=True):
             self.do("create-database", f"CREATE DATABASE {database}", {})
 
     def truncate(self):
@@ -454,8 +446,7 @@ class Worker(Session):
                     f"ALTER TABLE {name(key)} {text}", after)
 
     def trigger(self):
-        for key in self.tables(lambda table: table.engine == "InnoDB" and
-                               not table.trigger):
+        for key in self.tables(lambda table: table.engine == "InnoDB" and not table.trigger):
             self.round.triggers += 1
             self.do("trigger", f"CREATE TRIGGER {key[0]}.g{self.round.triggers} AFTER INSERT "
                     f"ON {name(key)} FOR EACH ROW INSERT INTO aud.a{self.number} (x) VALUES "
@@ -541,8 +532,7 @@ class Bystander(Session):
             + (1,) * self.round.encrypted)[0]
 
     def work(self):
-        self.query("SET SESSION lock_wait_timeout=5, innodb_lock_wait_timeout=5, "
-                   "sql_log_bin=0")
+        self.query("SET SESSION lock_wait_timeout=5, innodb_lock_wait_timeout=5, sql_log_bin=0")
         while not self.round.killed:
             for text in self.statements():
                 try:
@@ -617,8 +607,7 @@ class Directory:
             "--aria-pagecache-buffer-size=1M", "--table-open-cache=64",
             "--table-definition-cache=400",
             f"--innodb-open-files={opening.choice((12, 20, 100))}",
-            "--loose-innodb-evict-tables-on-commit-debug="
-            f"{int(opening.random() < 0.3)}",
+            f"--loose-innodb-evict-tables-on-commit-debug={int(opening.random() < 0.3)}",
             "--max-connections=60", "--server-id=1", "--log-warnings=2",
             f"--innodb-max-dirty-pages-pct-lwm={choose.choice((0, 1))}"]
         if self.binary_log:
@@ -747,8 +736,7 @@ class Directory:
         (last,), = connection.query(
             "SELECT MAX(space) FROM information_schema.innodb_sys_tables")
         (self.server.datadir / "ib_buffer_pool").write_text(
-            "".join(f"{space},3\n" for space in range(1, int(last) + 100)),
-            encoding="ascii")
+            "".join(f"{space},3\n" for space in range(1, int(last) + 100)), encoding="ascii")
         connection.query("SET GLOBAL innodb_buffer_pool_load_now=1")
         connection.close()
 
@@ -867,8 +855,7 @@ class Directory:
             about = next((there[key][0] for key in touched if key in there), "gone")
             wrong = "; ".join(f"{name(key)}: " + " or ".join(
                 difference(table.rows if table else None, found[key])
-                for table in (flying.before[key], flying.after[key]))
-                for key in sorted(touched))
+                for table in (flying.before[key], flying.after[key])) for key in sorted(touched))
             self.problem(f"neither before nor after ({about}): {wrong}; in flight: "
                          f"{flying.text[:300]}")
             return
@@ -953,8 +940,7 @@ class Directory:
                                build=self.args.type)
         replica.copy_datadir(self.args.model)
         source = wire.Connection(self.server.socket)
-        logs = [self.server.datadir / row[0] for row in
-                source.text("SHOW BINARY LOGS")]
+        logs = [self.server.datadir / row[0] for row in source.text("SHOW BINARY LOGS")]
         source.query("FLUSH BINARY LOGS")
         # It finds them in its relay log
         for number, log in enumerate(logs, 1):
@@ -1030,8 +1016,7 @@ class Directory:
 
 def make_model(args, place):
     """The data directory of which each seed gets a copy."""
-    server = Server(args.tree, place / "model", ["--innodb-log-file-size=8M"],
-                    build=args.type)
+    server = Server(args.tree, place / "model", ["--innodb-log-file-size=8M"], build=args.type)
     with server:
         server.sql("CREATE DATABASE nz; CREATE DATABASE aud;" + "".join(
             f"CREATE DATABASE w{n}a; CREATE DATABASE w{n}b; CREATE DATABASE imp{n}; CREATE "
@@ -1048,8 +1033,7 @@ def main():
                         help="how many of them (default %(default)s)")
     parser.add_argument("--kills", type=int, default=10, metavar="N",
                         help="of the server, for each directory (default %(default)s)")
-    parser.add_argument("--minutes", type=float, default=1e6,
-                        help="begin nothing after them")
+    parser.add_argument("--minutes", type=float, default=1e6, help="begin nothing after them")
     parser.add_argument("--keep", type=resolved, metavar="DIRECTORY",
                         help="for a directory of each seed with a problem")
     args = parser.parse_args()
@@ -1077,8 +1061,7 @@ def main():
             done += directory.done
             known += directory.known
             print(f"seed {seed}, {directory.settings()}: {directory.kills} kills, "
-                  f"{sum(directory.done.values())} statements, "
-                  f"{time.monotonic() - began:.0f} s"
+                  f"{sum(directory.done.values())} statements, {time.monotonic() - began:.0f} s"
                   + (f"; {len(directory.problems)} problems" if directory.problems else
                      f"; known: {', '.join(directory.known)}" if directory.known else "")
                   + "".join(f"\n  PROBLEM {text}" for text in directory.problems), flush=True)

@@ -3,10 +3,9 @@
 """
 Compare a patched server's answers to random statements with a stock server's.
 
-Both servers get the same databases with odd names, directories that come and go by
-hand, accounts, roles and grants. Several accounts then list databases and tables, USE
-them and read from them, while the grants change. Each answer must be the same, row by row,
-error by error.
+Both servers get the same databases with odd names, directories that come and go by hand,
+accounts, roles and grants. Several accounts then list databases and tables, USE them and read
+from them, while the grants change. Each answer must be the same, row by row, error by error.
 
     sql-bench/stress/random_answers.py out/10.11 --statements 100000
 
@@ -120,8 +119,7 @@ class Round:
                 continue
             self.root(f"CREATE TABLE {name(database)}.t1 (a INT KEY) ENGINE=MyISAM")
             for table in self.random.sample(TABLES[1:4], self.random.randint(0, 3)):
-                self.root(f"CREATE TABLE {name(database)}.{name(table)} (a INT) "
-                          "ENGINE=MyISAM")
+                self.root(f"CREATE TABLE {name(database)}.{name(table)} (a INT) ENGINE=MyISAM")
             if self.chance(0.3):
                 self.root(f"CREATE VIEW {name(database)}.v1 AS SELECT 1 AS a")
                 self.root(f"CREATE PROCEDURE {name(database)}.p1() SELECT 1")

@@ -4,14 +4,13 @@
 Stress of loading InnoDB tables: many connections use tables that InnoDB does
 not know (yet, or any more), while others change, rename and drop them.
 
-More tables than table_definition_cache, and a table cache of ten. A debug
-server evicts definitions at each commit (innodb_evict_tables_on_commit_debug);
-another one evicts them once a second. Connections read, write in
-transactions across several tables, write rows that refer to each other by
-FOREIGN KEY, and alter, truncate, rename, drop and create the same tables, by
-chance. Purge removes what they delete. Errors that statements get from each
-other (a table that is gone, a timeout, a deadlock, a constraint) are expected,
-and counted; an error that reports a broken table is not.
+More tables than table_definition_cache, and a table cache of ten. A debug server evicts
+definitions at each commit (innodb_evict_tables_on_commit_debug); another one evicts them once a
+second. Connections read, write in transactions across several tables, write rows that refer to
+each other by FOREIGN KEY, and alter, truncate, rename, drop and create the same tables, by
+chance. Purge removes what they delete. Errors that statements get from each other (a table that
+is gone, a timeout, a deadlock, a constraint) are expected, and counted; an error that reports a
+broken table is not.
 
 At the end, with everybody at rest: the server is alive and has never been
 started anew, every table that is there is sound, and no row of the tables that
@@ -34,8 +33,7 @@ DATABASE = "firsttouch"
 FAMILIES = 20                   # of tables that refer to each other
 KEPT = 30
 COLUMNS = ("(a INT PRIMARY KEY AUTO_INCREMENT, who INT NOT NULL, b VARCHAR(40),"
-           " v INT AS (who + 1) VIRTUAL, KEY (b), KEY (who, b), KEY (v))"
-           " ENGINE=InnoDB")
+           " v INT AS (who + 1) VIRTUAL, KEY (b), KEY (who, b), KEY (v)) ENGINE=InnoDB")
 # Not expected: no such file, index or table corrupt, crashed, not in the engine
 BROKEN = {126, 127, 144, 145, 1034, 1035, 1194, 1195, 1712, 1812, 1814, 1932,
           1877}
@@ -61,20 +59,17 @@ def create(session, tables):
 
 
 def create_family(client, number):
-    client.query(f"CREATE TABLE IF NOT EXISTS p{number} (a INT PRIMARY KEY)"
-                 " ENGINE=InnoDB")
+    client.query(f"CREATE TABLE IF NOT EXISTS p{number} (a INT PRIMARY KEY) ENGINE=InnoDB")
     client.query(f"INSERT IGNORE INTO p{number} VALUES (1), (2), (3), (4), (5)")
     client.query(f"CREATE TABLE IF NOT EXISTS c{number} (a INT PRIMARY KEY,"
-                 f" p INT, KEY (p), FOREIGN KEY (p) REFERENCES p{number} (a))"
-                 " ENGINE=InnoDB")
+                 f" p INT, KEY (p), FOREIGN KEY (p) REFERENCES p{number} (a)) ENGINE=InnoDB")
     client.query(f"CREATE TABLE IF NOT EXISTS g{number} (a INT PRIMARY KEY,"
                  f" c INT, KEY (c), FOREIGN KEY (c) REFERENCES c{number} (a)"
                  " ON DELETE CASCADE) ENGINE=InnoDB")
 
 
 class Worker(stress.Worker):
-    SETTINGS = ("lock_wait_timeout = 5, innodb_lock_wait_timeout = 3, "
-                "max_statement_time = 120")
+    SETTINGS = "lock_wait_timeout = 5, innodb_lock_wait_timeout = 3, max_statement_time = 120"
 
     def table(self):
         return f"t{self.rng.randrange(self.args.tables)}"
@@ -100,8 +95,7 @@ class Worker(stress.Worker):
             [f"RENAME TABLE p{n} TO {away}, {away} TO p{n}"],
             [f"DROP TABLE IF EXISTS g{n}"],
             [f"CREATE TABLE IF NOT EXISTS g{n} (a INT PRIMARY KEY, c INT,"
-             f" KEY (c), FOREIGN KEY (c) REFERENCES c{n} (a)"
-             " ON DELETE CASCADE) ENGINE=InnoDB"]])
+             f" KEY (c), FOREIGN KEY (c) REFERENCES c{n} (a) ON DELETE CASCADE) ENGINE=InnoDB"]])
 
     def statements(self):
         rng = self.rng
@@ -112,8 +106,7 @@ class Worker(stress.Worker):
                 [f"SELECT COUNT(*) FROM {table}"],
                 [f"SELECT * FROM {table} WHERE b = 'first'"],
                 [f"SELECT COUNT(*) FROM {table} JOIN {self.table()} USING (b)"],
-                [f"SELECT COUNT(*) FROM {table} x, kept{rng.randrange(KEPT)}"
-                 f" WHERE x.v = 3"]])
+                [f"SELECT COUNT(*) FROM {table} x, kept{rng.randrange(KEPT)} WHERE x.v = 3"]])
         if choice < 0.60:
             some = [self.table() for _ in range(rng.randrange(1, 5))]
             return "write", (
@@ -121,8 +114,7 @@ class Worker(stress.Worker):
                 [rng.choice([
                     f"INSERT INTO {one} (who, b) VALUES ({self.number}, 'x')",
                     f"UPDATE {one} SET b = 'y' WHERE who = {self.number}",
-                    f"DELETE FROM {one} WHERE who = {self.number}"])
-                 for one in some] +
+                    f"DELETE FROM {one} WHERE who = {self.number}"]) for one in some] +
                 [rng.choice(["COMMIT", "COMMIT", "ROLLBACK"])])
         if choice < 0.70:
             return "keep", self.keep_some
@@ -139,8 +131,7 @@ class Worker(stress.Worker):
                 *self.ddl(table, kept, COLUMNS),
                 [f"ALTER TABLE {kept} FORCE"],
                 [f"ALTER TABLE {table} FORCE, ALGORITHM=COPY"],
-                [f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS x INT DEFAULT 7"
-                 " AFTER a"],
+                [f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS x INT DEFAULT 7 AFTER a"],
                 [f"ALTER TABLE {table} DROP COLUMN IF EXISTS x"],
                 [f"ALTER TABLE {table} ADD INDEX IF NOT EXISTS i (who)"],
                 [f"ALTER TABLE {table} DROP INDEX IF EXISTS i"]])
@@ -185,11 +176,9 @@ def check(session, workers, problems):
 
 def main():
     args = stress.parser(__doc__, connections=12, tables=500).parse_args()
-    stress.stress("stress_first_touch", args,
-                  lambda session: create(session, args.tables),
+    stress.stress("stress_first_touch", args, lambda session: create(session, args.tables),
                   lambda deadline: [Worker(args, number + 1, deadline, DATABASE, KEPT)
-                                    for number in range(args.connections)],
-                  check, BROKEN)
+                                    for number in range(args.connections)], check, BROKEN)
 
 
 if __name__ == "__main__":

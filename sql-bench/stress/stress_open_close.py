@@ -4,11 +4,10 @@
 Stress of opening and closing: many connections on the same few MyISAM and
 Aria tables, with a table cache that keeps next to none of them open.
 
-Connections read and write, and flush, drop, create, rename, repair, check,
-alter and truncate the same tables, by chance, while checkpoints run all the
-time. So a file is opened by one while others want to open it as well, close
-it, or put another one in its place. Errors that statements get from each other
-(a table that is gone, a timeout, a deadlock) are expected, and counted; an
+Connections read and write, and flush, drop, create, rename, repair, check, alter and truncate
+the same tables, by chance, while checkpoints run all the time. So a file is opened by one while
+others want to open it as well, close it, or put another one in its place. Errors that statements
+get from each other (a table that is gone, a timeout, a deadlock) are expected, and counted; an
 error that tells of a broken table is not.
 
 At the end, with everybody at rest: the server is alive and has never been
@@ -68,8 +67,7 @@ class Worker(stress.Worker):
                  f"WHERE x.a = {value} AND y.a = {value}"],
                 [f"SELECT COUNT(*) FROM {table} x, {other} y "
                  f"WHERE x.a = {value} AND y.a = {value}"],
-                [f"SELECT COUNT(*) FROM kept{number} "
-                 f"WHERE who = {self.number}"]])
+                [f"SELECT COUNT(*) FROM kept{number} WHERE who = {self.number}"]])
         if choice < 0.50:
             return "write", rng.choice([
                 [f"INSERT INTO {table} VALUES ({value}, {self.number}, 'x')"],
@@ -142,10 +140,8 @@ def check(session, workers, problems):
 def main():
     args = stress.parser(__doc__, connections=12).parse_args()
     stress.stress("stress_open_close", args, create,
-                  lambda deadline: [Worker(args, number, deadline, DATABASE,
-                                           len(ENGINES))
-                                    for number in range(args.connections)],
-                  check, BROKEN)
+                  lambda deadline: [Worker(args, number, deadline, DATABASE, len(ENGINES))
+                                    for number in range(args.connections)], check, BROKEN)
 
 
 if __name__ == "__main__":

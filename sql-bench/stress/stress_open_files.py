@@ -67,16 +67,14 @@ class Worker(stress.Worker):
                 f"SELECT COUNT(*) FROM {table} FORCE INDEX (who)"])]
         if choice < 0.55:
             return "write", [rng.choice([
-                f"UPDATE {kept} SET b = REPEAT('u', {rng.randrange(3000)}) "
-                f"WHERE a = {key}",
+                f"UPDATE {kept} SET b = REPEAT('u', {rng.randrange(3000)}) WHERE a = {key}",
                 f"INSERT INTO {table} (who, b) VALUES ({self.number}, "
                 f"REPEAT('x', {rng.randrange(3000)}))",
                 f"DELETE FROM {table} WHERE a = {key}"])]
         if choice < 0.85:
             return self.keep(rng.randrange(KEPT))
         if choice < 0.86:
-            return "limit", [f"SET GLOBAL innodb_open_files = "
-                             f"{rng.choice(LIMITS)}"]
+            return "limit", [f"SET GLOBAL innodb_open_files = {rng.choice(LIMITS)}"]
         if choice < 0.88:
             return "export", [f"FLUSH TABLES {kept} FOR EXPORT",
                               "UNLOCK TABLES"]
@@ -95,8 +93,7 @@ class Worker(stress.Worker):
             ["SELECT COUNT(*) FROM INFORMATION_SCHEMA.INNODB_SYS_TABLESPACES"]])
 
     def kept_row(self):
-        return (f"(who, b) VALUES ({self.number}, "
-                f"REPEAT('k', {self.rng.randrange(500)}))")
+        return f"(who, b) VALUES ({self.number}, REPEAT('k', {self.rng.randrange(500)}))"
 
     def import_copy(self, table):
         """Export a table, import its file under a name of this connection."""
@@ -108,8 +105,7 @@ class Worker(stress.Worker):
         self.execute(f"FLUSH TABLES {table} FOR EXPORT")
         try:
             for suffix in (".ibd", ".cfg"):
-                shutil.copyfile(f"{directory}/{table}{suffix}",
-                                f"{directory}/{copy}{suffix}")
+                shutil.copyfile(f"{directory}/{table}{suffix}", f"{directory}/{copy}{suffix}")
         except OSError:
             pass                        # not exported: there is no table
         for statement in ("UNLOCK TABLES", f"ALTER TABLE {copy} IMPORT TABLESPACE",
@@ -138,8 +134,7 @@ def main():
     args = stress.parser(__doc__, connections=12).parse_args()
     stress.stress("stress_open_files", args, create,
                   lambda deadline: [Worker(args, number, deadline, DATABASE, KEPT)
-                                    for number in range(args.connections)],
-                  check, BROKEN)
+                                    for number in range(args.connections)], check, BROKEN)
 
 
 if __name__ == "__main__":

@@ -3,13 +3,12 @@
 """
 Readers and writers storm the query cache; no reader may get an old row.
 
-There are tables of several engines, a partitioned one, a MERGE table over two
-others, and a view over a join. Every row has one writer, which counts its
-value up and notes in shared memory what is committed, after the server has
-said so. A reader looks up what is noted for the rows that it is going to
-read, reads them, through the cache more often than not, and compares: what it
-gets may be newer than what it has looked up, never older. Some readers take
-their time with results of many packets.
+There are tables of several engines, a partitioned one, a MERGE table over two others, and a view
+over a join. Every row has one writer, which counts its value up and notes in shared memory what
+is committed, after the server has said so. A reader looks up what is noted for the rows that it
+is going to read, reads them, through the cache more often than not, and compares: what it gets
+may be newer than what it has looked up, never older. Some readers take their time with results
+of many packets.
 
 One more session disturbs them: it defragments, resets, resizes, disables and
 enables the cache, alters tables, drops and creates databases.
@@ -70,8 +69,7 @@ def connect(args, database=DATABASE):
 
 
 def enable(session):
-    """The server refuses this while sessions that still use the cache keep it
-    from being off"""
+    """The server refuses this while sessions that still use the cache keep it from being off"""
     for _ in range(1000):
         try:
             session.query("SET GLOBAL query_cache_type=1")
@@ -117,8 +115,7 @@ class Writer:
         self.rnd = random.Random(f"{args.seed}/{number}")
         self.next = {row: 0 for row in self.rows}
         for table in TABLES:
-            self.session.query(f"PREPARE {table} FROM 'UPDATE {table} SET v=? "
-                               "WHERE k=?'")
+            self.session.query(f"PREPARE {table} FROM 'UPDATE {table} SET v=? WHERE k=?'")
         self.done = 0
 
     def _value(self, row):
@@ -220,25 +217,21 @@ class Reader:
                 self.session.query("SET query_cache_type=1")
             if what < 4:
                 return self._read(
-                    f"SELECT v FROM {table} WHERE k={key(table, row)}{text}",
-                    [(table, row)])
+                    f"SELECT v FROM {table} WHERE k={key(table, row)}{text}", [(table, row)])
             if what < 6:
                 return self._read(
                     f"SELECT m.v, i.v, a.v FROM m, i, a WHERE m.k={row} AND "
-                    f"i.k={row} AND a.k={row}{text}",
-                    [("m", row), ("i", row), ("a", row)])
+                    f"i.k={row} AND a.k={row}{text}", [("m", row), ("i", row), ("a", row)])
             if what == 6:
                 return self._read(f"SELECT mv, iv FROM w WHERE k={row}{text}",
                                   [("m", row), ("i", row)])
             if what == 7:
                 return self._read(
                     f"SELECT v FROM g WHERE 1{text} ORDER BY k",
-                    [("c1", r) for r in range(ROWS)] +
-                    [("c2", r) for r in range(ROWS)])
+                    [("c1", r) for r in range(ROWS)] + [("c2", r) for r in range(ROWS)])
             if what == 8:
                 return self._read(
-                    f"SELECT v FROM p WHERE 1{text} ORDER BY k",
-                    [("p", r) for r in range(ROWS)])
+                    f"SELECT v FROM p WHERE 1{text} ORDER BY k", [("p", r) for r in range(ROWS)])
             # A transaction; after its first SELECT the snapshot stays. So it
             # has to end though the SELECT fails (a lock wait timeout ends the
             # statement only): the SELECTs to come would be in it
@@ -256,9 +249,8 @@ class Reader:
 
 class SlowReader(Reader):
     """
-    Reads results of many packets, and takes its time: the server waits in the
-    middle of one, be it from the cache or on its way into it. Now and then it
-    goes away without reading the rest.
+    Reads results of many packets, and takes its time: the server waits in the middle of one, be
+    it from the cache or on its way into it. Now and then it goes away without reading the rest.
     """
 
     PAD = 20000
@@ -289,8 +281,7 @@ class SlowReader(Reader):
         for row, (_, value, pad) in enumerate(got):
             value = int(value)
             if value < known[row]:
-                return (f"{sql}: row {row} has {value}, but {known[row]} was committed "
-                        "before")
+                return f"{sql}: row {row} has {value}, but {known[row]} was committed before"
             if pad != bytes((65 + value % 26,)) * self.PAD:
                 return f"{sql}: row {row} is damaged"
         return None

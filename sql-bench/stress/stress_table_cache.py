@@ -3,22 +3,19 @@
 """
 Stress of the table cache: many connections, hundreds of tables, a tiny cache.
 
-Connections do what comes by chance: read and write, change definitions, flush
-in all forms, lock, use HANDLER, read the schema, dump and check, load and dump the
-table cache (plugin table_cache_dump), kill each other, and change table_open_cache
-and table_definition_cache, over tables of all engines that the server has, with
-partitions, views, triggers, MERGE and sequences among them. Errors that such
-statements get from each other (deadlocks, timeouts, a table that is gone, a
-killed statement) are expected, and counted.
+Connections do what comes by chance: read and write, change definitions, flush in all forms,
+lock, use HANDLER, read the schema, dump and check, load and dump the table cache (plugin
+table_cache_dump), kill each other, and change table_open_cache and table_definition_cache, over
+tables of all engines that the server has, with partitions, views, triggers, MERGE and sequences
+among them. Errors that such statements get from each other (deadlocks, timeouts, a table that is
+gone, a killed statement) are expected, and counted.
 
-At the end, with everybody at rest: the server is alive and has never been
-started anew, the number of open TABLEs is within the limit, the table cache's
-own check finds nothing wrong (debug builds), and CHECK TABLE is content with
-all tables.
+At the end, with everybody at rest: the server is alive and has never been started anew, the
+number of open TABLEs is within the limit, the table cache's own check finds nothing wrong (debug
+builds), and CHECK TABLE is content with all tables.
 
-Give it a server of its own: it drops and creates the database "stress", and
-changes global variables. It prints one JSON object. Exit status 0 means that
-all was well.
+Give it a server of its own: it drops and creates the database "stress", and changes global
+variables. It prints one JSON object. Exit status 0 means that all was well.
 """
 
 import random
@@ -36,8 +33,7 @@ TABLES = 240
 def create(session, rng, tables):
     """Create the tables; return their names by kind."""
     engines = {name for name, in session.text(
-        "SELECT ENGINE FROM INFORMATION_SCHEMA.ENGINES "
-        "WHERE SUPPORT IN ('YES', 'DEFAULT')")}
+        "SELECT ENGINE FROM INFORMATION_SCHEMA.ENGINES WHERE SUPPORT IN ('YES', 'DEFAULT')")}
     session.query("SET GLOBAL table_open_cache = 10")
     session.query("SET GLOBAL innodb_optimize_fulltext_only = ON")
     stress.make_database(session, DATABASE)
@@ -62,14 +58,12 @@ def create(session, rng, tables):
                 session.query(f"CREATE TABLE {child} (a INT NOT NULL, b INT, KEY (a)) "
                               "ENGINE=MyISAM")
             session.query(f"CREATE TABLE m{i} (a INT NOT NULL, b INT, KEY (a)) "
-                          f"ENGINE=MERGE UNION=({','.join(children)}) "
-                          "INSERT_METHOD=LAST")
+                          f"ENGINE=MERGE UNION=({','.join(children)}) INSERT_METHOD=LAST")
             names["merge"].append(f"m{i}")
             names["base"] += children
     for i in range(10):
         a, b = rng.sample(names["base"][:tables], 2)
-        session.query(f"CREATE VIEW v{i} AS SELECT x.a, y.b FROM {a} x JOIN {b} y "
-                      "USING (a)")
+        session.query(f"CREATE VIEW v{i} AS SELECT x.a, y.b FROM {a} x JOIN {b} y USING (a)")
         names["view"].append(f"v{i}")
     for i in range(4):
         session.query(f"CREATE SEQUENCE s{i}")
@@ -81,8 +75,7 @@ def create(session, rng, tables):
 
 
 class Worker(stress.Worker):
-    SETTINGS = ("lock_wait_timeout = 2, innodb_lock_wait_timeout = 2, "
-                "max_statement_time = 20")
+    SETTINGS = "lock_wait_timeout = 2, innodb_lock_wait_timeout = 2, max_statement_time = 20"
 
     def __init__(self, args, number, deadline, names, spared):
         super().__init__(args, number, deadline, DATABASE)
@@ -178,8 +171,7 @@ class Worker(stress.Worker):
                 [f"CHECK TABLE {t}"], [f"CHECKSUM TABLE {t}"],
                 [f"SHOW CREATE TABLE {t}", f"SHOW INDEX FROM {t}"]])
         if r < 0.95:
-            return "warm", [f"SET GLOBAL table_cache_{rng.choice(['dump', 'load'])}_now "
-                            "= ON",
+            return "warm", [f"SET GLOBAL table_cache_{rng.choice(['dump', 'load'])}_now = ON",
                             rng.choice(["SHOW GLOBAL STATUS LIKE '%cache%'",
                                         "SET GLOBAL table_cache_load_abort=ON",
                                         "FLUSH TABLES"])]
@@ -217,8 +209,7 @@ def check(session, problems):
         if number > limit:
             problems.append(f"{number} TABLEs are open {when}, the limit is {limit}")
         # A debug build says more
-        for _, said in session.text("SHOW GLOBAL STATUS LIKE "
-                                    "'Table_cache_debug_check'"):
+        for _, said in session.text("SHOW GLOBAL STATUS LIKE 'Table_cache_debug_check'"):
             if said != "OK":
                 problems.append(f"the table cache is wrong {when}: {said}")
 
