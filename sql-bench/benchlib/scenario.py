@@ -5,7 +5,7 @@ import argparse
 import resource
 import shutil
 
-from .servers import BenchError
+from .servers import BenchError, make_once
 
 # Descriptors that mariadbd wants for other things than tables: connections, redo logs, pipes
 RESERVED_DESCRIPTORS = 400
@@ -97,12 +97,40 @@ class OwnServers(Scenario):
     """A scenario that starts the servers itself, one at a time: each for a part of its
     cells. It has
 
+      labels(options)                         {part: labels behind it}
       server(trees, variant, options, part)   a server that has not been started
-      measure_server(server, options, part)   {the label behind the part: value}
+      fill(server, options, part, progress)   makes the data, once; None: there is none
+      measure_server(server, options, part)   {label behind the part: value}
     """
 
     needs_servers = False
     besides = (CONTROL,)        # what is measured after each pair
+    # Whether each variant has a copy of the data. Then server() takes the name of a
+    # directory, too, where they are made
+    copied = False
+    fill = None
+
+    @classmethod
+    def parts(cls, options):
+        return list(cls.labels(options))
+
+    @classmethod
+    def cells(cls, options):
+        return [{"label": (part or "") + label, "part": part}
+                for part, labels in cls.labels(options).items() for label in labels]
+
+    @classmethod
+    def prepare_program(cls, trees, options, progress):
+        for part in cls.parts(options) if cls.fill else ():
+            if cls.copied:
+                made = cls.server(trees, "stock", options, part, "data")
+                made.options.append("--innodb-stats-auto-recalc=0")
+                copies = [cls.server(trees, variant, options, part)
+                          for variant in ("stock", "patched")]
+            else:
+                made, copies = cls.server(trees, "stock", options, part), ()
+            make_once(made, lambda server: cls.fill(server, options, part, progress),
+                      copies, progress)
 
     @classmethod
     def measure_pair(cls, trees, options, part, order):

@@ -12,7 +12,7 @@ from statistics import median
 
 from benchlib import wire
 from benchlib.scenario import Option, OwnServers, integers, tree_of
-from benchlib.servers import BenchError, Server, make_once
+from benchlib.servers import BenchError, Server
 
 FIVE = " of an account with five grants"
 LISTS = {
@@ -76,15 +76,11 @@ class Catalog(OwnServers):
         return sum(cls.numbers(options)) * (6 << 10)
 
     @classmethod
-    def parts(cls, options):
-        return [f"{number} databases: " for number in cls.numbers(options)]
-
-    @classmethod
-    def cells(cls, options):
-        labels = [*(f"ms, {name}{FIVE}" for name in LISTS), ROOT, ROOT_TABLES,
-                  *(f"ms, {name}" for name in ACCOUNTS), FLUSH]
-        return [{"label": part + label, "part": part}
-                for part in cls.parts(options) for label in labels]
+    def labels(cls, options):
+        return dict.fromkeys(
+            (f"{number} databases: " for number in cls.numbers(options)),
+            [*(f"ms, {name}{FIVE}" for name in LISTS), ROOT, ROOT_TABLES,
+             *(f"ms, {name}" for name in ACCOUNTS), FLUSH])
 
     @staticmethod
     def server(trees, variant, options, part):
@@ -92,13 +88,8 @@ class Catalog(OwnServers):
                       options.data / f"catalog-{part.split()[0]}", [], variant)
 
     @classmethod
-    def prepare_program(cls, trees, options, progress):
-        for part, number in zip(cls.parts(options), cls.numbers(options)):
-            make_once(cls.server(trees, "stock", options, part),
-                      lambda server: cls.fill(server, number, progress))
-
-    @classmethod
-    def fill(cls, server, number, progress):
+    def fill(cls, server, options, part, progress):
+        number = int(part.split()[0])
         progress("creating accounts", 0, number)
         cls.create_accounts(server, number)
         server.sql("CREATE DATABASE model; CREATE TABLE model.t (a INT) ENGINE=MyISAM")

@@ -13,7 +13,7 @@ from benchlib.disk import slow_disk
 from benchlib.load import read_files, run, shares
 from benchlib.scenario import (RESERVED_DESCRIPTORS, Option, OwnServers,
                                available_memory, descriptor_limit, tree_of)
-from benchlib.servers import BenchError, Server, make_once
+from benchlib.servers import BenchError, Server
 from benchlib.statistics import percentile
 
 DATABASE = "tc_cold_open"
@@ -146,6 +146,7 @@ class ColdOpen(OwnServers):
         "The clients share the CPUs with the server. With few CPUs the longest hot SELECTs are "
         "those that waited for a CPU. Nothing is read from a disk; the slow one is disk.c.")
     unit = "as named"
+    copied = True
 
     tables = Option("cold-tables", "number of tables", 20000, 3000)
 
@@ -167,13 +168,8 @@ class ColdOpen(OwnServers):
         return 3 * cls.tables(options) * TABLE_BYTES
 
     @staticmethod
-    def parts(options):
-        return list(LABELS)
-
-    @staticmethod
-    def cells(options):
-        return [{"label": part + label, "part": part}
-                for part, labels in LABELS.items() for label in labels]
+    def labels(options):
+        return LABELS
 
     @classmethod
     def server(cls, trees, variant, options, part, data=None):
@@ -194,16 +190,8 @@ class ColdOpen(OwnServers):
                        "--innodb-flush-method=fsync"], variant)
 
     @classmethod
-    def prepare_program(cls, trees, options, progress):
-        """Make the tables once, and a copy of them for each variant."""
-        made = cls.server(trees, "stock", options, None, "data")
-        made.options.append("--innodb-stats-auto-recalc=0")
-        make_once(made, lambda server: cls.fill(server, cls.tables(options), progress),
-                  [cls.server(trees, variant, options, None)
-                   for variant in ("stock", "patched")], progress)
-
-    @staticmethod
-    def fill(server, tables, progress):
+    def fill(cls, server, options, part, progress):
+        tables = cls.tables(options)
         server.sql(f"CREATE DATABASE {DATABASE}")
         for begin in range(1, tables + 1, 500):
             progress("creating tables", begin - 1, tables)

@@ -137,7 +137,6 @@ class Farm(Pages):
     made = "farm"
     # With the rows that a table gets here
     table_bytes = {"myisam": 24 << 10, "aria": 56 << 10, "innodb": 128 << 10}
-    closed_loop = ""
     items = POSTS
 
     sites = Option("farm-sites", "number of sites", 1500, 200)
@@ -148,7 +147,7 @@ class Farm(Pages):
     seconds = Option("farm-seconds", "of a measurement, and of warming up before it", 20, 4)
 
     @classmethod
-    def make(cls, server, options, progress):
+    def fill(cls, server, options, part, progress):
         cls.make_sites(server, options, progress, create_site)
 
     @classmethod

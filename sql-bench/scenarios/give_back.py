@@ -9,7 +9,7 @@ from benchlib import heap
 from benchlib.load import run
 from benchlib.scenario import (Option, OwnServers, engines, need_descriptors,
                                table_bytes, tree_of)
-from benchlib.servers import Server, make_once
+from benchlib.servers import Server
 
 READERS = 16
 POOL = 1 << 30                  # of InnoDB, in one piece
@@ -67,12 +67,8 @@ class GiveBack(OwnServers):
         return table_bytes(cls.engines(options), cls.tables(options))
 
     @classmethod
-    def parts(cls, options):
-        return [f"{engine}: " for engine in cls.engines(options)]
-
-    @classmethod
-    def cells(cls, options):
-        return [{"label": part + FLUSH, "part": part} for part in cls.parts(options)]
+    def labels(cls, options):
+        return {f"{engine}: ": [FLUSH] for engine in cls.engines(options)}
 
     @classmethod
     def server(cls, trees, variant, options, part):
@@ -88,11 +84,8 @@ class GiveBack(OwnServers):
              f"--open-files-limit={4 * cls.tables(options)}"], variant)
 
     @classmethod
-    def prepare_program(cls, trees, options, progress):
-        for part in cls.parts(options):
-            make_once(cls.server(trees, "stock", options, part),
-                      lambda server: server.sql(heap.create(
-                          part[:-2], cls.databases(options))))
+    def fill(cls, server, options, part, progress):
+        server.sql(heap.create(part[:-2], cls.databases(options)))
 
     @classmethod
     def measure_server(cls, server, options, part):

@@ -4,7 +4,7 @@
 from benchlib import callgrind, wire
 from benchlib.scenario import (CONTROL, Option, OwnServers, integers, table_bytes,
                                tree_of)
-from benchlib.servers import Server, create_tables, make_once
+from benchlib.servers import Server, create_tables
 
 ROWS = 2000                     # of each table that is open
 DATABASE, MISSES = "tc_hit", "tc_miss_"
@@ -73,9 +73,8 @@ class Instructions(OwnServers):
                 (protocol, tables) for protocol in PROTOCOLS for tables in cls.tables(options)}
 
     @classmethod
-    def cells(cls, options):
-        return [{"label": label, "part": None} for label in (
-            *cls.hits(options), *(MISS + engine for engine in ENGINES), CLOSE)]
+    def labels(cls, options):
+        return {None: [*cls.hits(options), *(MISS + engine for engine in ENGINES), CLOSE]}
 
     @classmethod
     def server(cls, trees, variant, options, _part):
@@ -90,12 +89,7 @@ class Instructions(OwnServers):
                        "--innodb-stats-auto-recalc=0"], variant)
 
     @classmethod
-    def prepare_program(cls, trees, options, progress):
-        make_once(cls.server(trees, "stock", options, None),
-                  lambda server: cls.fill(server, options, progress))
-
-    @classmethod
-    def fill(cls, server, options, progress):
+    def fill(cls, server, options, part, progress):
         most = max(cls.tables(options))
         create_tables(server, DATABASE, "innodb", most, progress,
                       "id INT PRIMARY KEY, k INT NOT NULL, c CHAR(120) NOT "

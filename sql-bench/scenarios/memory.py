@@ -7,7 +7,7 @@ from benchlib.preload import compile_library
 from benchlib.scenario import (RESERVED_DESCRIPTORS, Option, OwnServers,
                                descriptor_limit, engines, integers, table_bytes,
                                tree_of)
-from benchlib.servers import Server, create_tables, make_once
+from benchlib.servers import Server, create_tables
 from benchlib.usage import resident
 
 DATABASE = "memory"
@@ -65,13 +65,9 @@ class Memory(OwnServers):
         return table_bytes(cls.engines(options), max(cls.numbers(options)))
 
     @classmethod
-    def parts(cls, options):
-        return [*cls.table_parts(options), *cls.heap_parts(options)]
-
-    @classmethod
-    def cells(cls, options):
-        return [{"label": part + label, "part": part} for part in cls.parts(options)
-                for label in [HEAP if part in cls.heap_parts(options) else OPEN]]
+    def labels(cls, options):
+        return {**dict.fromkeys(cls.table_parts(options), [OPEN]),
+                **dict.fromkeys(cls.heap_parts(options), [HEAP])}
 
     @classmethod
     def server(cls, trees, variant, options, part):
@@ -96,14 +92,15 @@ class Memory(OwnServers):
     @classmethod
     def prepare_program(cls, trees, options, progress):
         cls.library = compile_library("heap_size", options.data)
-        for part, engine in cls.heap_parts(options).items():
-            make_once(cls.server(trees, "stock", options, part),
-                      lambda server: server.sql(heap.create(engine, cls.databases(options))))
-        for part, (engine, tables) in cls.table_parts(options).items():
-            if tables == max(cls.numbers(options)):
-                make_once(cls.server(trees, "stock", options, part),
-                          lambda server: create_tables(server, DATABASE, engine,
-                                                       tables, progress))
+        super().prepare_program(trees, options, progress)
+
+    @classmethod
+    def fill(cls, server, options, part, progress):
+        if part in cls.heap_parts(options):
+            server.sql(heap.create(cls.heap_parts(options)[part], cls.databases(options)))
+        else:
+            create_tables(server, DATABASE, cls.table_parts(options)[part][0],
+                          max(cls.numbers(options)), progress)
 
     @classmethod
     def measure_server(cls, server, options, part):

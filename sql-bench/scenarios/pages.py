@@ -7,7 +7,7 @@ from statistics import median
 from benchlib import visitors
 from benchlib.load import read_files
 from benchlib.scenario import CONTROL, OwnServers, need_descriptors, tree_of, words
-from benchlib.servers import BenchError, Server, make_once
+from benchlib.servers import BenchError, Server
 from benchlib.usage import resident
 
 CLIENTS = 16                    # of the closed loop
@@ -51,35 +51,24 @@ def server_options(pool, tables, definitions=None):
 
 
 class Pages(OwnServers):
-    """What it measures: in a closed loop, if the scenario has a closed_loop, and
-    at each of rates(options), in each of states(options)."""
+    """What it measures: in a closed loop, and at each of rates(options), in each of
+    states(options). A scenario has the options sites, engines, caches (table_open_cache) and
+    seconds (of a measurement, and of warming up before it), and
+
+      fill(server, options, part, progress)   as OwnServers, of the default engine
+      pages(options, engine)              {kind: (weight, statements)}
+      forget_comments(options, engine)    SQL that takes those of one site out that visitors
+                                          have written, so that a page stays what it is
+    """
 
     unit = "as named"
     turns = ("stock", "patched", CONTROL)
     besides = ()
+    copied = True
     made = None                 # which sites they are; in the data's directory
     table_bytes = {}            # of a table, all of its files, by engine
-    closed_loop = None          # how the labels of the closed loop begin
+    closed_loop = ""            # how the labels of the closed loop begin
     items = 1                   # of a site, one of which a page shows
-
-    # What a scenario has of its own, besides the options sites, engines, caches
-    # (table_open_cache) and seconds (of a measurement, and of warming up before it)
-
-    @classmethod
-    def make(cls, server, options, progress):
-        """Make the sites, of the server's default engine, for copies to be made."""
-        raise NotImplementedError
-
-    @classmethod
-    def pages(cls, options, engine):
-        """{kind: (weight, statements)}"""
-        raise NotImplementedError
-
-    @classmethod
-    def forget_comments(cls, options, engine):
-        """SQL that takes those of one site out that visitors have written, so that
-        a page stays what it is."""
-        raise NotImplementedError
 
     @staticmethod
     def definitions(options):
@@ -93,8 +82,6 @@ class Pages(OwnServers):
     @staticmethod
     def states(options):
         return [WARM]
-
-    # What all have in common
 
     @classmethod
     def settings(cls, options):
@@ -114,23 +101,12 @@ class Pages(OwnServers):
             {engine for engine, _ in cls.settings(options).values()})
 
     @classmethod
-    def parts(cls, options):
-        return list(cls.settings(options))
-
-    @classmethod
-    def cells(cls, options):
-        return [{"label": label, "part": part} for part in cls.parts(options)
-                for label in cls.labels(options, part)]
-
-    @classmethod
-    def labels(cls, options, part):
-        found = []
-        if cls.closed_loop is not None and WARM in cls.states(options):
-            found += [part + cls.closed_loop + label for label in CLOSED_LABELS]
-        return found + [
-            part + at_rate(state, rate) + label
-            for state in cls.states(options) for rate in cls.rates(options)
-            for label in OPEN_LABELS]
+    def labels(cls, options):
+        found = [at_rate(state, rate) + label for state in cls.states(options)
+                 for rate in cls.rates(options) for label in OPEN_LABELS]
+        if WARM in cls.states(options):
+            found = [cls.closed_loop + label for label in CLOSED_LABELS] + found
+        return dict.fromkeys(cls.settings(options), found)
 
     @classmethod
     def directory(cls, options, engine):
@@ -148,14 +124,8 @@ class Pages(OwnServers):
 
     @classmethod
     def prepare_program(cls, trees, options, progress):
-        """Make the sites once for each engine, and a copy for each variant."""
         visitors.compile_visitors(options.trees / "bench")
-        for part in cls.parts(options):
-            made = cls.server(trees, "stock", options, part, "data")
-            made.options.append("--innodb-stats-auto-recalc=0")
-            make_once(made, lambda server: cls.make(server, options, progress),
-                      [cls.server(trees, variant, options, part)
-                       for variant in ("stock", "patched")], progress)
+        super().prepare_program(trees, options, progress)
 
     @classmethod
     def make_sites(cls, server, options, progress, sql):
@@ -183,8 +153,7 @@ class Pages(OwnServers):
             if state == WARM:
                 cls.start(server, cache)
                 cls.ask(server, options, 100)
-                if cls.closed_loop is not None:
-                    found.update(cls.busy(server, options))
+                found.update(cls.busy(server, options))
             for number, rate in enumerate(cls.rates(options)):
                 if state == COLD:
                     cls.start(server, cache)

@@ -128,13 +128,8 @@ class QueryCache(OwnServers):
                              "one by --qc-megabytes")
 
     @staticmethod
-    def parts(options):
-        return ["bug: "]
-
-    @classmethod
-    def cells(cls, options):
-        return [{"label": part + label, "part": part} for part in cls.parts(options)
-                for label in (INSERT, READ, P999, LONGEST)]
+    def labels(options):
+        return {"bug: ": (INSERT, READ, P999, LONGEST)}
 
     @classmethod
     def server(cls, trees, variant, options, _part):

@@ -6,7 +6,7 @@ from benchlib import visitors
 from benchlib.load import read_files, run, shares
 from benchlib.scenario import (CONTROL, TABLE_BYTES, Option, OwnServers, engines,
                                innodb_options, need_descriptors, tree_of)
-from benchlib.servers import BenchError, Server, create_tables, make_once
+from benchlib.servers import BenchError, Server, create_tables
 from benchlib.disk import slow_disk
 from benchlib.statistics import percentile
 
@@ -49,6 +49,7 @@ class WarmRestart(OwnServers):
         "The clients are one program in C on the same CPUs. It connects after the server "
         "has started, so the plugin has a lead of as long as that takes.")
     unit = "as named"
+    copied = True
     higher_is_better = False
     besides = (CONTROL, NO_PLUGIN)
     pairs = 3
@@ -67,10 +68,6 @@ class WarmRestart(OwnServers):
                 for engine in cls.engines(options)}
 
     @classmethod
-    def parts(cls, options):
-        return list(cls.settings(options))
-
-    @classmethod
     def check(cls, options):
         visitors.require()
         need_descriptors(cls.tables(options))
@@ -81,9 +78,8 @@ class WarmRestart(OwnServers):
             TABLE_BYTES[engine] for engine in cls.engines(options))
 
     @classmethod
-    def cells(cls, options):
-        return [{"label": part + label, "part": part}
-                for part in cls.parts(options) for label in (P50, P99_FIRST)]
+    def labels(cls, options):
+        return dict.fromkeys(cls.settings(options), (P50, P99_FIRST))
 
     @classmethod
     def server(cls, trees, variant, options, part, data=None):
@@ -97,16 +93,12 @@ class WarmRestart(OwnServers):
 
     @classmethod
     def prepare_program(cls, trees, options, progress):
-        """Make the tables once for each engine, and a copy for each variant."""
         visitors.compile_visitors(options.trees / "bench")
-        for part, (engine, _) in cls.settings(options).items():
-            make_once(cls.server(trees, "stock", options, part, "data"),
-                      lambda server: cls.fill(server, engine, options, progress),
-                      [cls.server(trees, variant, options, part)
-                       for variant in ("stock", "patched")], progress)
+        super().prepare_program(trees, options, progress)
 
     @classmethod
-    def fill(cls, server, engine, options, progress):
+    def fill(cls, server, options, part, progress):
+        engine, _ = cls.settings(options)[part]
         create_tables(server, DATABASE, engine, cls.tables(options), progress,
                       columns=COLUMNS[1:-1])
         server.sql("".join(f"INSERT INTO t{table} () VALUES ();"

@@ -73,7 +73,7 @@ class Wordpress(Pages):
         wordpress.check()
 
     @classmethod
-    def make(cls, server, options, progress):
+    def fill(cls, server, options, part, progress):
         """Install WordPress, record its pages, and make the sites."""
         made = server.datadir.parent
         progress("installing WordPress", 0, 1)
