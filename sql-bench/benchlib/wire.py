@@ -51,18 +51,13 @@ class Connection:
         self.buffer = b""
         self.at = 0                     # how much of it has been read
         self.sequence = 0
-        hello = self._read()
-        if hello[0] == 0xff:
-            raise self._error(hello)
+        self._read()
         self._send(struct.pack("<IIB23x", CAPABILITIES, 1 << 24, 45) +
                    (user or pwd.getpwuid(os.geteuid()).pw_name).encode() +
                    b"\0\0mysql_native_password\0")
-        answer = self._read()
-        if answer[0] == 0xfe:
+        if self._read()[0] == 0xfe:
             self._send(b"")
-            answer = self._read()
-        if answer[0] == 0xff:
-            raise self._error(answer)
+            self._read()
         if database:
             self.query("USE " + database)
 
@@ -83,17 +78,17 @@ class Connection:
             self.at = 0
 
     def _read(self):
+        """The next packet, unless it is an error. No row begins with that byte."""
         self._fill(4)
         size = int.from_bytes(self.buffer[self.at:self.at + 3], "little")
         self.sequence = self.buffer[self.at + 3] + 1
         self._fill(4 + size)
         self.at += 4 + size
-        return self.buffer[self.at - size:self.at]
-
-    @staticmethod
-    def _error(payload):
-        return Error(struct.unpack_from("<H", payload, 1)[0],
-                     payload[9:].decode(errors="replace"))
+        payload = self.buffer[self.at - size:self.at]
+        if payload[:1] == b"\xff":
+            raise Error(struct.unpack_from("<H", payload, 1)[0],
+                        payload[9:].decode(errors="replace"))
+        return payload
 
     @staticmethod
     def _length(data, pos):
@@ -125,8 +120,6 @@ class Connection:
 
     def result(self):
         head = self._read()
-        if head[0] == 0xff:
-            raise self._error(head)
         if head[0] == 0:
             return []
         for _ in range(self._length(head, 0)[0]):
@@ -137,8 +130,6 @@ class Connection:
             data = self._read()
             if data[0] == 0xfe and len(data) < 9:
                 return rows
-            if data[0] == 0xff:
-                raise self._error(data)
             row, pos = [], 0
             while pos < len(data):
                 size, pos = self._length(data, pos)
@@ -152,10 +143,7 @@ class Connection:
     def prepare(self, sql):
         """Return the number of a prepared statement."""
         self.send_packets(packet(sql, PREPARE))
-        head = self._read()
-        if head[0] == 0xff:
-            raise self._error(head)
-        statement, columns, parameters = struct.unpack_from("<IHH", head, 1)
+        statement, columns, parameters = struct.unpack_from("<IHH", self._read(), 1)
         for definitions in (parameters, columns):
             for _ in range(definitions + (definitions > 0)):
                 self._read()
@@ -163,18 +151,18 @@ class Connection:
 
     def skip_result(self):
         """Read a result without looking into it: for speed."""
-        head = self._read()
-        if head[0] == 0xff:
-            raise self._error(head)
-        if head[0] == 0:
+        if self._read()[0] == 0:
             return
         ends = 0
         while ends < 2:
             data = self._read()
-            if data[0] == 0xfe and len(data) < 9:
-                ends += 1
-            elif data[0] == 0xff:
-                raise self._error(data)
+            ends += data[0] == 0xfe and len(data) < 9
+
+    def discard(self, *statements):
+        """Send them all, and read the answers without looking into them."""
+        self.send(*statements)
+        for _ in statements:
+            self.skip_result()
 
     def status(self, like):
         return {name.decode(): int(value) for name, value in

@@ -25,9 +25,9 @@ def executor(session, protocol, tables):
         table, row = number % tables, number * 7919 % (ROWS - 1) + 1
         if prepared:
             session.send_packets(wire.execution(prepared[table], row))
+            session.skip_result()
         else:
-            session.send(f"SELECT c FROM t{table + 1} WHERE id = {row}")
-        session.skip_result()
+            session.discard(f"SELECT c FROM t{table + 1} WHERE id = {row}")
     return execute
 
 
@@ -114,8 +114,7 @@ class Instructions(OwnServers):
             yield label, counted.each(count, executor(session, protocol, tables))
 
         def miss(number):
-            session.send(f"SELECT * FROM t{number % cls.misses(options) + 1}")
-            session.skip_result()
+            session.discard(f"SELECT * FROM t{number % cls.misses(options) + 1}")
 
         def open_tables():
             return session.status("Open_tables")["Open_tables"]

@@ -38,18 +38,12 @@ def create_results(session, tables):
         session.query(f"INSERT INTO t{i} VALUES {rows}")
 
 
-def run_batch(session, statements):
-    session.send(*statements)
-    for _ in statements:
-        session.skip_result()
-
-
 def fill(session, ranges):
     """Ask for each result once, in any order."""
     wanted = [(table, number) for table, begin, end in ranges for number in range(begin, end)]
     random.Random(len(wanted)).shuffle(wanted)
     for i in range(0, len(wanted), BATCH):
-        run_batch(session, [select(*one) for one in wanted[i:i + BATCH]])
+        session.discard(*(select(*one) for one in wanted[i:i + BATCH]))
 
 
 def read_fast(session, counts, seconds, seed):
@@ -61,7 +55,7 @@ def read_fast(session, counts, seconds, seed):
         for _ in range(BATCH):
             table = chance.randrange(len(counts))
             batch.append(select(table, chance.randrange(counts[table])))
-        run_batch(session, batch)
+        session.discard(*batch)
         done += BATCH
     return done / seconds
 
@@ -76,8 +70,7 @@ def read_timed(session, counts, seconds, seed):
             table = chance.randrange(len(counts) - 1)
             query = select(table, chance.randrange(counts[table]))
             start = time.monotonic()
-            session.send(query)
-            session.skip_result()
+            session.discard(query)
             took.append(1000 * (time.monotonic() - start))
     except OSError:
         pass                            # the server was killed
