@@ -691,8 +691,8 @@ class VisitorsTest(Case):
         _, visits = self.run_it("--simulate=1", "--rate=10000", "--seconds=20", *words)
         return collections.Counter(int(site) for _, _, site, _, _ in visits)
 
-    def test_gaps_between_visitors_have_the_rate_and_no_memory(self):
-        said, visits = self.run_it("--simulate=1", "--rate=100", "--seconds=1000")
+    def test_chance_chooses_times_kinds_of_pages_and_items(self):
+        said, visits = self.run_it("--simulate=1", "--rate=100", "--seconds=1000", "--items=4")
         times = [float(visit[0]) for visit in visits]
         self.assertEqual(said["pages"], len(times))
         self.assertAlmostEqual(len(times) / 100000, 1, delta=0.02)
@@ -703,6 +703,9 @@ class VisitorsTest(Case):
         for factor in (1, 3):
             self.assertAlmostEqual(sum(gap > factor * 0.01 for gap in gaps)
                                    / len(gaps), math.exp(-factor), delta=0.005)
+        often = sum(kind == "often" for *_, kind, _ in visits)
+        self.assertAlmostEqual(often / len(visits), 0.75, delta=0.02)
+        self.assertEqual({item for *_, item in visits}, {"1", "2", "3", "4"})
 
     def test_all_depends_on_the_seed(self):
         words = "--simulate=1", "--rate=100", "--sites=50"
@@ -732,13 +735,6 @@ class VisitorsTest(Case):
         cold = [number for site, number in times.items() if site % 5]
         self.assertLess(max(cold) / min(cold), 1.4)
 
-    def test_kinds_of_pages_and_items_have_their_shares(self):
-        _, visits = self.run_it("--simulate=1", "--rate=1000", "--items=4", "--seconds=20")
-        kinds = collections.Counter(visit[3] for visit in visits)
-        self.assertAlmostEqual(kinds["often"] / len(visits), 0.75, delta=0.02)
-        items = collections.Counter(visit[4] for visit in visits)
-        self.assertEqual(set(items), {"1", "2", "3", "4"})
-
     def test_a_page_takes_from_the_arrival_when_all_connections_are_busy(self):
         for connections in (1, 3):
             said, visits = self.run_it(
@@ -753,6 +749,9 @@ class VisitorsTest(Case):
             self.assertEqual(said["most_at_once"], connections)
             # Pages that arrived in time are completed
             self.assertAlmostEqual(said["seconds"], max(free), delta=0.001)
+            took = [float(one) for _, one, *_ in visits]
+            for name, part in (("p50", 0.5), ("p99", 0.99), ("max", 1.0)):
+                self.assertAlmostEqual(said[name], percentile(took, part), places=3)
             self.assertGreater(said["p99"], 20)
 
     def test_who_finds_a_free_connection_does_not_wait(self):
@@ -766,14 +765,6 @@ class VisitorsTest(Case):
         self.assertAlmostEqual(said["pages_a_second"], 1600, delta=1)
         self.assertEqual({took for _, took, *_ in visits}, {"10.000"})
         self.assertEqual(said["most_at_once"], 16)
-
-    def test_percentiles_are_those_of_all_pages(self):
-        said, visits = self.run_it("--simulate=10", "--rate=90",
-                                   "--connections=1", "--seconds=20")
-        took = [float(one) for _, one, *_ in visits]
-        for name, part in (("p50", 0.5), ("p99", 0.99)):
-            self.assertAlmostEqual(said[name], percentile(took, part), places=3)
-        self.assertEqual(said["max"], max(took))
 
     def test_wrong_usage_is_refused(self):
         for words in (("--rate=0",), ("--rate=x",), ("--hot-every=1",),
@@ -873,16 +864,11 @@ class WireTest(unittest.TestCase):
 
 
 class WordpressTest(Case):
-    def test_statements_of_a_page_keep_their_order(self):
-        rows = [[b"7", b"Connect", b"wordpress@localhost"],
-                [b"7", b"Init DB", b"wordpress"],
-                [b"7", b"Query", b"SELECT 2"], [b"7", b"Query", b"SELECT 1"],
-                [b"7", b"Query", "SELECT 'é'".encode()], [b"7", b"Quit", b""]]
-        self.assertEqual(wordpress.of_one_connection(rows),
-                         ["SELECT 2", "SELECT 1", "SELECT 'é'"])
-
-    def test_what_cannot_be_replayed_is_refused(self):
-        one = [b"7", b"Query", b"SELECT 1"]
+    def test_statements_of_a_page_keep_their_order_or_are_refused(self):
+        one = [b"7", b"Query", "SELECT 'é'".encode()]
+        rows = [[b"7", b"Connect", b"wordpress@localhost"], [b"7", b"Init DB", b"wordpress"],
+                one, [b"7", b"Query", b"SELECT 1"], [b"7", b"Quit", b""]]
+        self.assertEqual(wordpress.of_one_connection(rows), ["SELECT 'é'", "SELECT 1"])
         for rows in ([], [one, [b"8", b"Query", b"SELECT 1"]],
                      [one, [b"7", b"Prepare", b"SELECT ?"]]):
             with self.assertRaises(BenchError):

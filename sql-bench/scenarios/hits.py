@@ -104,15 +104,11 @@ class Hits(TakingTurns):
 
     @classmethod
     def check(cls, options):
-        need_descriptors(cls.most(options, 3), 1)
-
-    @classmethod
-    def most(cls, options, number):
-        return max(setting[number] for setting in cls.settings(options))
+        need_descriptors(max(cls.connections(options)), 1)
 
     @classmethod
     def disk(cls, options):
-        return 3 * (cls.most(options, 2) * ROWS * 300 + (1 << 30))
+        return 3 * (max(cls.tables(options)) * ROWS * 300 + (1 << 30))
 
     @classmethod
     def cells(cls, options):
@@ -121,11 +117,11 @@ class Hits(TakingTurns):
 
     @classmethod
     def directory(cls, options):
-        return options.data / f"hits-{cls.most(options, 2)}"
+        return options.data / f"hits-{max(cls.tables(options))}"
 
     @classmethod
     def server_options(cls, options):
-        most = cls.most(options, 3) + 20
+        most = max(cls.connections(options)) + 20
         return [f"--max-connections={most}", f"--back-log={most}",
                 f"--thread-cache-size={most}",
                 "--max-prepared-stmt-count=1000000", "--table-open-cache=4000",
@@ -138,11 +134,11 @@ class Hits(TakingTurns):
 
     @classmethod
     def make_tables(cls, server, options):
-        cls.sysbench(server, cls.most(options, 2), 1, command="prepare")
+        cls.sysbench(server, max(cls.tables(options)), 1, command="prepare")
 
     @classmethod
     def warm_up(cls, server, options):
-        cls.sysbench(server, cls.most(options, 2), 1, command="prewarm")
+        cls.sysbench(server, max(cls.tables(options)), 1, command="prewarm")
 
     @classmethod
     def measure_setting(cls, server, options, setting):
