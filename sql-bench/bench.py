@@ -122,15 +122,14 @@ class Run:
         self.control = ([self.server(CONTROL)]
                         if options.control and scenario.needs_servers else [])
         self.file = options.output / f"{scenario.name}.json"
-        self.settings = {name: value for name, value in vars(options).items()
-                         if name in scenario_arguments(scenario)}
+        settings = {name: getattr(options, name) for name in scenario.defaults()}
         self.data = {
             "scenario": scenario.name, "title": scenario.title,
             "question": scenario.question,
             "method": scenario.method, "caveat": scenario.caveat,
             "unit": scenario.unit,
             "higher_is_better": scenario.higher_is_better,
-            "settings": dict(self.settings, quick=options.quick),
+            "settings": dict(settings, quick=options.quick),
             "quick": options.quick, "pairs": self.pairs,
             "starts": options.starts,
             "date": datetime.date.today().isoformat(),
@@ -169,10 +168,6 @@ class Run:
                    for index in range(len(self.cells))
                    for variant in (*VARIANTS, *(server.variant for server in self.control)))
 
-    def empty(self):
-        return not any(values for cell in self.data["cells"]
-                       for values in cell["values"].values())
-
     def drop_cut(self):
         """Forget what has not both halves of a pair, or not all cells of those that are measured
         together: the rest would be measured much later, or for another length of time."""
@@ -189,9 +184,6 @@ class Run:
     def server(self, variant):
         return Server(tree_of(self.options.trees, variant), self.options.data / "data",
                       self.scenario.server_options(self.options), variant)
-
-    def order(self, pair):
-        return in_turn(self.scenario.turns, pair)
 
     def preparing(self, text, done, total):
         self.progress.show(f"{self.scenario.name}: {text}, {done} of {total}")
@@ -245,7 +237,8 @@ class Run:
                 self.progress.show(f"{self.scenario.name}: pair {pair + 1} of {self.pairs}"
                                    + (f", {part.rstrip(' ,:')}" if part else ""))
                 measured = self.scenario.measure_pair(
-                    self.options.trees, self.options, part, self.order(pair))
+                    self.options.trees, self.options, part,
+                    in_turn(self.scenario.turns, pair))
                 with whole():
                     for index in cells:
                         for name, value in measured[
@@ -266,7 +259,8 @@ class Run:
 
     def run_in_turn(self, servers):
         for pair in range(self.pairs):
-            for server in [*(servers[v] for v in self.order(pair)), *self.control]:
+            for server in [*map(servers.get, in_turn(self.scenario.turns, pair)),
+                           *self.control]:
                 if all(len(self.values(index, server.variant)) > pair
                        for index in range(len(self.cells))):
                     continue            # of the run that is resumed
@@ -279,13 +273,11 @@ class Run:
 
     def finish(self):
         """Print the table and the scenario's remarks, and keep them beside the raw data."""
-        if self.empty():
+        results = [(cell, cell["values"]) for cell in self.data["cells"]]
+        if not any(found for _, values in results for found in values.values()):
             print(f"\n{self.scenario.title}: nothing was measured")
             return
-        results = [(cell, cell["values"]) for cell in self.data["cells"]]
-        whole_cells = [(cell, values) for cell, values in results
-                       if all(values[v] for v in VARIANTS)]
-        if len(whole_cells) == len(results):
+        if all(values[variant] for _, values in results for variant in VARIANTS):
             self.data["remarks"] = self.scenario.remarks(results, self.options)
         lines = report.table(self.data)
         if missing := self.missing():
@@ -301,13 +293,6 @@ def in_turn(names, pair):
     lap, first = divmod(pair, len(names))
     order = names[first:] + names[:first]
     return order[::-1] if len(names) > 2 and lap % 2 else order
-
-
-def scenario_arguments(scenario):
-    """The names of the options that a scenario depends on."""
-    parser = argparse.ArgumentParser(add_help=False)
-    scenario.add_arguments(parser)
-    return set(vars(parser.parse_args([])))
 
 
 def series_of(trees):

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Write docs/PERFORMANCE.md, and the table of a run, from the raw data of scenarios."""
 
-import argparse
 import fnmatch
 import json
 import os
@@ -82,9 +81,7 @@ def names(data):
 
 def command(data, scenario, series=FIRST_SERIES):
     """The command that repeats a measurement, with the options that differ from the defaults."""
-    parser = argparse.ArgumentParser(add_help=False)
-    scenario.add_arguments(parser)
-    defaults = vars(parser.parse_args([]))
+    defaults = scenario.defaults()
     words = ["BUILD/bench", data["scenario"]]
     if data["quick"]:
         words.append("--quick")

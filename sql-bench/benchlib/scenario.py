@@ -41,6 +41,19 @@ class Option:
 
 
 class Scenario:
+    """A scenario has a name, a title, a question and a method, for the report, and
+
+      server_options(options)
+      cells(options)              what is measured: dictionaries with a "label"
+      measure(server, cell, options)   a number in the scenario's unit, or a dictionary with
+                                  a "value" and what else to keep
+
+    The servers run one after the other on one data directory, unless needs_servers is False.
+    Then it starts them itself, in measure_pair(trees, options, part, order) for each of its
+    parts(options). That returns {label: {variant: value or dictionary}}; what is measured
+    under another name than those in order is shown in a column of its own.
+    """
+
     unit = ""
     higher_is_better = True
     needs_servers = True
@@ -62,9 +75,16 @@ class Scenario:
             if isinstance(option, Option):
                 option.add_to(parser)
 
+    @classmethod
+    def defaults(cls):
+        """{name: default} of its own options"""
+        parser = argparse.ArgumentParser(add_help=False)
+        cls.add_arguments(parser)
+        return vars(parser.parse_args([]))
+
     @staticmethod
     def check(options):
-        """Runs everywhere."""
+        """Raise BenchError where the machine cannot run it."""
 
     @staticmethod
     def disk(options):
@@ -90,6 +110,7 @@ class Scenario:
 
     @staticmethod
     def remarks(results, options):
+        """Sentences with what follows from the numbers"""
         return []
 
 
@@ -231,10 +252,3 @@ def innodb_options(tables):
     and leaves the descriptors to the others."""
     return [f"--innodb-buffer-pool-size={128 + tables * 3 // 64}M",
             f"--innodb-open-files={INNODB_FILES}"]
-
-
-def fill_cache(server, database, tables, size):
-    """Open tables until a cache of that size is full of them."""
-    server.sql(f"FLUSH TABLES; SET GLOBAL table_open_cache={size};")
-    server.sql("".join(f"SELECT * FROM t{number} LIMIT 0;\n"
-                       for number in range(1, min(tables, size) + 1)), database)

@@ -188,12 +188,6 @@ class Server:
             raise BenchError(f"{done.stderr.strip()}\nin: {text[:300]}")
         return [line.split("\t") for line in done.stdout.splitlines()]
 
-    def timed(self, text, database=None):
-        """Seconds that one client takes to run statements."""
-        begin = time.monotonic()
-        self.sql(text, database)
-        return time.monotonic() - begin
-
     def status(self, name):
         rows = self.sql(f"SHOW GLOBAL STATUS LIKE '{name}'")
         return int(rows[0][1]) if rows else None
