@@ -12,8 +12,7 @@ what got worse.  That is what to run before a release of the patch set.
 
 A scenario that fails says so, and the other scenarios run all the same.
 
-After each measurement the raw data is saved as JSON, so an interrupted run
-keeps what it has, and --resume continues it.
+After each measurement the raw data is saved as JSON, so an interrupted run keeps what it has.
 Exit status: 0 done, 1 failed or interrupted, 2 wrong usage.
 """
 
@@ -90,8 +89,8 @@ def machine():
 
 
 def revision(top):
-    """The last commit that changed what is measured, or measures: an interrupted run can go on
-    after one that did not. "-dirty" if such files differ from it, "" outside of a clone."""
+    """The last commit that changed what is measured, or measures. "-dirty" if such files differ
+    from it, "" outside of a clone."""
     files = ["--", ".", *(f":(exclude,top,glob){name}" for name in UNREAD)]
     git = ["git", "-C", str(top)]
     commit = said(*git, "log", "-1", "--format=%h", *files)
@@ -136,20 +135,8 @@ class Run:
             "machine": machine(), "versions": {},
             "cells": [dict(cell, values={v: [] for v in VARIANTS}) for cell in self.cells],
             "remarks": []}
-        if options.resume and self.file.exists():
-            before = json.loads(self.file.read_text())
-            if (before.get("settings") != self.data["settings"]
-                    or [cell["label"] for cell in before["cells"]]
-                    != [cell["label"] for cell in self.cells]):
-                raise BenchError(f"{self.file} is of other options; run "
-                                 "with the same ones, or without --resume")
-            if before["machine"] != self.data["machine"]:
-                raise BenchError(f"{self.file} is of another machine or "
-                                 "another revision of this repository; run without --resume")
-            for name in ("cells", "versions", "date"):
-                self.data[name] = before[name]
         # The raw data of an earlier run stays, under another name, until this one has some
-        self.earlier = not options.resume and self.file.exists()
+        self.earlier = self.file.exists()
 
     def save(self):
         if self.earlier:
@@ -168,19 +155,6 @@ class Run:
                    for index in range(len(self.cells))
                    for variant in (*VARIANTS, *(server.variant for server in self.control)))
 
-    def drop_cut(self):
-        """Forget what has not both halves of a pair, or not all cells of those that are measured
-        together: the rest would be measured much later, or for another length of time."""
-        size = self.scenario.together
-        for first in range(0, len(self.cells), size):
-            group = self.data["cells"][first:first + size]
-            pairs = min(len(cell["values"][variant]) for cell in group for variant in VARIANTS)
-            for name in dict.fromkeys(name for cell in group for name in cell["values"]):
-                have = min(pairs, *(len(cell["values"].get(name, ())) for cell in group))
-                for cell in group:
-                    for kind in ("values", "details"):
-                        del cell.get(kind, {}).get(name, [])[have:]
-
     def server(self, variant):
         return Server(tree_of(self.options.trees, variant), self.options.data / "data",
                       self.scenario.server_options(self.options), variant)
@@ -189,9 +163,6 @@ class Run:
         self.progress.show(f"{self.scenario.name}: {text}, {done} of {total}")
 
     def measure(self, server, index, pair):
-        values = self.values(index, server.variant)
-        if len(values) > pair:
-            return                      # of the run that is resumed
         now = time.monotonic()
         missing = self.missing()
         if self.first_missing > missing:
@@ -214,10 +185,7 @@ class Run:
         self.values(index, variant).append(measured)
 
     def run(self):
-        self.drop_cut()
         self.progress.end = None
-        if not self.missing():
-            return
         if not self.scenario.needs_servers:
             self.run_program()
             return
@@ -232,8 +200,6 @@ class Run:
             for part in parts:
                 cells = [index for index, cell in enumerate(self.cells)
                          if cell.get("part") == part]
-                if len(self.values(cells[0], "stock")) > pair:
-                    continue            # of the run that is resumed
                 self.progress.show(f"{self.scenario.name}: pair {pair + 1} of {self.pairs}"
                                    + (f", {part.rstrip(' ,:')}" if part else ""))
                 measured = self.scenario.measure_pair(
@@ -261,9 +227,6 @@ class Run:
         for pair in range(self.pairs):
             for server in [*map(servers.get, in_turn(self.scenario.turns, pair)),
                            *self.control]:
-                if all(len(self.values(index, server.variant)) > pair
-                       for index in range(len(self.cells))):
-                    continue            # of the run that is resumed
                 with server:
                     self.progress.show(f"{self.scenario.name}: warming up {server.variant}")
                     self.scenario.warm_up(server, self.options)
@@ -320,11 +283,10 @@ def parse(words):
     parser.add_argument("--short", action="store_true",
                         help="measure again what sql-bench/results has, with "
                         f"its settings, {SHORT_PAIRS} pairs and --control, and say what got "
-                        "worse. With --resume it goes on where it was interrupted")
+                        "worse")
     parser.add_argument("--control", action="store_true",
                         help="measure the stock server a second time in each "
                         "turn: what its ratio to itself shows is noise")
-    parser.add_argument("--resume", action="store_true", help="continue an interrupted run")
     parser.add_argument("--report", action="store_true",
                         help="keep the raw data that is there, and write "
                         "docs/PERFORMANCE.md from all that is kept, without measuring")
@@ -393,9 +355,8 @@ def check(chosen, options):
             scenario.check(options)
         except BenchError as error:
             raise BenchError(f"{scenario.name}: {error}") from None
-    # The tables of all stay in the data directories; an interrupted run has made some
-    if not options.resume:
-        need_disk(options, (3 << 30) + sum(scenario.disk(options) for scenario in chosen))
+    # The tables of all stay in the data directories
+    need_disk(options, (3 << 30) + sum(scenario.disk(options) for scenario in chosen))
 
 
 def need_raw_data(directory):
@@ -475,5 +436,5 @@ if __name__ == "__main__":
         print(f"BUILD/bench: error: {error}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
-        print("\nBUILD/bench: interrupted; --resume continues", file=sys.stderr)
+        print("\nBUILD/bench: interrupted", file=sys.stderr)
         sys.exit(1)

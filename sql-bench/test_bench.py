@@ -238,10 +238,8 @@ class OptionsTest(Case):
 
 
 class Fake(Scenario):
-    """Two cells, of which the second needs the first just before it."""
     name, title = "fake", "T"
     question, method, unit = "Q?", "M.", "u"
-    together = 2
     pairs = 2
 
     def __init__(self, stop_after=99, error=KeyboardInterrupt):
@@ -287,34 +285,6 @@ class RunTest(Case):
         with self.assertRaises(KeyboardInterrupt):
             run.run()
         return run
-
-    def test_what_was_cut_is_measured_again_with_what_belongs_to_it(self):
-        scenario = Fake(stop_after=3)
-        run = self.interrupted(scenario)
-        self.assertEqual(run.missing(), 5)
-        scenario.left = 99
-        run.run()
-        # Stock's half of the first pair, too: its time was another
-        self.assertEqual(scenario.done[3:5], [("stock", "first"),
-                                              ("stock", "second")])
-        self.assertEqual(len(scenario.done), 3 + 8)
-        self.assertEqual(run.missing(), 0)
-        for cell in run.data["cells"]:
-            for variant in bench.VARIANTS:
-                self.assertEqual(len(cell["values"][variant]), 2)
-                self.assertEqual(len(cell["details"][variant]), 2)
-
-    def test_resume_keeps_pairs_and_refuses_another_revision(self):
-        self.interrupted(Fake(stop_after=5))
-        scenario = Fake()
-        self.start(scenario, "--resume").run()
-        self.assertEqual(len(scenario.done), 4)
-        file = self.work / "fake.json"
-        kept = json.loads(file.read_text())
-        self.assertEqual([len(cell["values"]["stock"]) for cell in kept["cells"]], [2, 2])
-        kept["machine"]["revision"] = "other"
-        file.write_text(json.dumps(kept))
-        self.assertSays("without --resume", BenchError, self.start, Fake(), "--resume")
 
     def test_revision_is_that_of_what_is_measured(self):
         def git(*words):
@@ -554,21 +524,9 @@ class PagesTest(Case):
         self.assertEqual(rates, [(variant, rate) for variant in ("patched", "stock", CONTROL)
                                  for rate in (200.0, 500.0) * 2])
 
-    def test_a_run_that_is_resumed_has_the_same_rates(self):
-        fake = self.fake()
-        fake.measure("stock")
-        file, = fake.directory(fake.options, "aria").glob("full-*.json")
-        file.write_text("800.0")
-        for resume, rate in ((True, 160.0), (False, 200.0)):
-            fake.options.resume = resume
-            fake.said.clear()
-            pages.FULL_RATES.clear()
-            fake.measure("stock")
-            self.assertIn(("stock", rate), fake.said)
-
     def test_a_restart_comes_before_each_rate_and_comments_go(self):
         fake = self.fake("--rate-states=cold")
-        pages.FULL_RATES[str(fake.directory(fake.options, "aria") / "full-400-2.json")] = 1000.0
+        pages.FULL_RATES["fake", "aria, table_open_cache=400: "] = 1000.0
         fake.measure("stock")
         start = ("stock", ("--table-open-cache=400",))
         self.assertEqual(fake.said, [

@@ -63,9 +63,6 @@ class Scenario:
     turns = ("stock", "patched")
     programs = ()               # of packages of the same names, which it needs
     repeatable = False          # whether its numbers do not depend on time
-    # So many cells in turn are measured together: the later ones go on from
-    # where the first one has left the server
-    together = 1
     caveat = ""                 # what the numbers do not show
 
     @classmethod

@@ -115,7 +115,6 @@ class Ddl(Scenario):
         "and that differs between machines.")
     unit = "as named"
     pairs = 3
-    together = 2
 
     tables = Option("ddl-tables", "tables of the database that is dropped", 1000, 200)
 

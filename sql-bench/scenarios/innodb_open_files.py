@@ -35,7 +35,6 @@ class InnodbOpenFiles(Scenario):
         "that of a start without recovery.")
     unit = "as named"
     programs = ("sysbench",)
-    together = 4
     longest = {}                # of each server's latest writes
 
     tables = Option("files-tables", "number of tables", 20000, 2000)

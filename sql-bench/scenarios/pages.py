@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The base of the scenarios in which visitors ask for pages of many sites."""
 
-import json
 from statistics import median
 
 from benchlib import visitors
@@ -202,21 +201,16 @@ class Pages(OwnServers):
 
     @classmethod
     def full_rate(cls, trees, options, part):
-        """Pages a second of stock when it is warm and all clients are busy. It is measured once,
-        and kept for a run that is resumed: the rates of all pairs are parts of it."""
-        engine, cache = cls.settings(options)[part]
-        server = cls.server(trees, "stock", options, part)
-        file = cls.directory(options, engine) / f"full-{cache}-{cls.seconds(options)}.json"
-        if str(file) not in FULL_RATES:
-            if options.resume and file.exists():
-                FULL_RATES[str(file)] = json.loads(file.read_text())
-            else:
-                cls.start(server, cache)
-                cls.ask(server, options, 100)
-                FULL_RATES[str(file)] = cls.ask(server, options, 200)["pages_a_second"]
-                server.stop()
-                file.write_text(json.dumps(FULL_RATES[str(file)]))
-        return FULL_RATES[str(file)]
+        """Pages a second of stock when it is warm and all clients are busy. It is measured
+        once: the rates of all pairs are parts of it."""
+        if (cls.name, part) not in FULL_RATES:
+            _, cache = cls.settings(options)[part]
+            server = cls.server(trees, "stock", options, part)
+            cls.start(server, cache)
+            cls.ask(server, options, 100)
+            FULL_RATES[cls.name, part] = cls.ask(server, options, 200)["pages_a_second"]
+            server.stop()
+        return FULL_RATES[cls.name, part]
 
     @classmethod
     def remarks(cls, results, options):
@@ -225,7 +219,7 @@ class Pages(OwnServers):
                 *of_generator(cell for cell, _ in results)]
 
 
-FULL_RATES = {}                 # of stock, by the file that keeps it
+FULL_RATES = {}                 # of stock, by the scenario and the part
 
 
 def states_of(text):
