@@ -583,13 +583,12 @@ class StubServer(threading.Thread):
                     target=self.serve, args=(connection,), daemon=True))
                 self.serving[-1].start()
 
-    def wait(self):
+    def close(self):
         """Return when said has all that the clients sent. They have ended."""
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.join()
         for one in self.serving:
             one.join()
-
-    def close(self):
-        self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
 
     def serve(self, connection):
@@ -737,11 +736,13 @@ class VisitorsTest(Case):
         path = self.work / "socket"
         path.unlink(missing_ok=True)
         server = StubServer(path)
-        self.addCleanup(server.close)
-        found = self.run_it(
-            f"--socket={path}", "--user=site{site}", "--password=password {site}",
-            "--database=db{site}", "--connections=2", "--seconds=0.2", *loop, *words, **more)
-        server.wait()
+        try:
+            found = self.run_it(
+                f"--socket={path}", "--user=site{site}", "--password=password {site}",
+                "--database=db{site}", "--connections=2", "--seconds=0.2", *loop, *words,
+                **more)
+        finally:
+            server.close()
         return *found, server.said
 
     def test_a_page_is_its_statements_in_the_database_of_the_site(self):
