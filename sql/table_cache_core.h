@@ -45,9 +45,9 @@
   Before a thread closes an object, the object has left the count, the order and
   its share. The thread holds no lock while it closes the object.
 
-  Order of locks: the owner's mutex of a share, order_mutex, the lock of one
-  share (Table_cache_share::mutex). A thread that holds the last waits for
-  nothing.
+  Order of locks: the mutex of a share's owner (LOCK_table_share), order_mutex,
+  the lock of one share (Table_cache_share::mutex). A thread that holds the last
+  takes no other.
 */
 
 #include "table_cache_order.h"
@@ -88,7 +88,7 @@ public:
 
   /** Stamps that are less than any time: see release(). */
   static constexpr ulonglong OLDEST= 1, EVICT_FIRST= 2;
-  /** A search for a victim meets at most so many objects, and one more. */
+  /** A search for a victim examines at most ENOUGH + 1 objects. */
   static constexpr uint ENOUGH= 1024;
   /**
     A tick has 2^TICK microseconds: less than the shortest statement. Objects that
@@ -218,8 +218,8 @@ private:
     1. It is used. It leaves the order until it is released.
     2. It is free, but others may have been released earlier. It is linked anew
        with its stamp.
-    3. It is free, and no object of the queue was released in an earlier tick: it
-       is a victim.
+    3. It is free, and was released with EVICT_FIRST or OLDEST, or no object of
+       the queue was released in an earlier tick: it is a victim.
 
     After many hits, a search would meet all objects that were used meanwhile. So
     after ENOUGH of them it takes the free object met so far that was released

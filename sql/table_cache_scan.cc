@@ -13,9 +13,9 @@
      tables.
   4. LOCK TABLES is a scan as long as only scans use the tables that it has
      locked. So mariadb-dump, which locks a database before it reads it, is a
-     scan. LOCK TABLES holds its tables for long. If its lock is not exclusive,
-     it leaves the last free TABLE of a share to the other users, and opens one
-     for itself. Otherwise a dump would force other users to open each of their
+     scan. LOCK TABLES holds its tables for long. If it locks for reading, it
+     leaves the last free TABLE of a share to the other users, and opens one
+     for itself; so does FLUSH TABLES ... FOR EXPORT. Otherwise a dump would force other users to open each of their
      tables again.
 */
 
