@@ -33,7 +33,6 @@ PROGRAMS = {
     "innodb-write-during-fsync": ("held_calls.py mark",),
     "innodb-compressed-assertion": ("held_calls.py unzip",),
     "innodb-removed-pages": ("held_calls.py flush",),
-    "innodb-write-through": ("held_calls.py reopen",),
 }
 # Why a topic has no test that fails without it
 UNTESTED = {

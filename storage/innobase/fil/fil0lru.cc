@@ -74,7 +74,7 @@ Another thread can see
 Each of these can happen in MariaDB, too.  (A MariaDB thread that looks for a file to close
 leaves CLOSING set in each file that it examines.  Here an open file has CLOSING set only
 while a thread syncs it, or on 11.8 reopens it.  fil_space_t::reopen_all() waits until
-sync() has released its reference: see the topic innodb-write-through.)
+sync() has released its reference: see the topic innodb-write-during-fsync.)
 
 How long a thread waits
 -----------------------
