@@ -4,7 +4,6 @@
 
 #include "mariadb.h"
 #include "sql_class.h"
-#include "mysqld.h"                     // key_memory_table_triggers_list
 #include "sql_trigger.h"
 #include "table_cache.h"
 #ifdef TDC_KNOWS_SCANS                  /* This patch set's table cache */
@@ -67,34 +66,4 @@ bool get_unread_triggers(THD *thd, TABLE **table)
   *table= tc_exchange_for_triggers(thd, *table);
 #endif
   return read_triggers(thd, *table);
-}
-
-
-Shown_triggers::Shown_triggers(): list(NULL)
-{
-  m_copy.reset();
-  init_sql_alloc(key_memory_table_triggers_list, &m_copy.mem_root,
-                 TABLE_ALLOC_BLOCK_SIZE, 0, MYF(0));
-}
-
-
-Shown_triggers::~Shown_triggers()
-{
-  delete m_copy.triggers;
-  free_root(&m_copy.mem_root, MYF(0));
-}
-
-
-bool Shown_triggers::read(THD *thd, TABLE *table)
-{
-  if (!has_unread_triggers(table))
-  {
-    list= table->triggers;
-    return false;
-  }
-  if (Table_triggers_list::check_n_load(thd, &table->s->db,
-                                        &table->s->table_name, &m_copy, true))
-    return true;
-  list= m_copy.triggers;
-  return false;
 }

@@ -16,9 +16,8 @@
   tc_exchange_for_triggers().
 
   These need the triggers and do not lock for writing: CREATE and DROP TRIGGER,
-  and SHOW TRIGGERS if it has opened the TABLE. They call read_triggers(). SHOW
-  CREATE TRIGGER, which a dump writes for each trigger, reads a copy
-  (Shown_triggers). Those that need only names, or have no TABLE of the table
+  SHOW CREATE TRIGGER, and SHOW TRIGGERS if it has opened the TABLE. They call
+  read_triggers(). Those that need only names, or have no TABLE of the table
   cache, read the file themselves, as before: RENAME and DROP TABLE, ALTER TABLE
   ... RENAME, and usually SHOW TRIGGERS.
 
@@ -69,27 +68,5 @@ static inline bool get_triggers_to_write(THD *thd, TABLE **table,
   return unlikely(has_unread_triggers(*table)) && lock_type >= TL_FIRST_WRITE &&
          get_unread_triggers(thd, table);
 }
-
-/**
-  The triggers of a table for a statement that only shows them: those that its
-  TABLE has read, or else a copy, so that the TABLE does not keep them.
-*/
-
-class Shown_triggers
-{
-  /** Has the copy; only its mem_root and triggers are used. */
-  TABLE m_copy;
-public:
-  /** NULL: the table has none. */
-  Table_triggers_list *list;
-
-  Shown_triggers();
-  ~Shown_triggers();
-  Shown_triggers(const Shown_triggers &)= delete;
-  void operator=(const Shown_triggers &)= delete;
-
-  /** @return true: they cannot be read (reported) */
-  bool read(THD *thd, TABLE *table);
-};
 
 #endif /* UNREAD_TRIGGERS_INCLUDED */
