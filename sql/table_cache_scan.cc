@@ -15,8 +15,8 @@
      locked. So mariadb-dump, which locks a database before it reads it, is a
      scan. LOCK TABLES holds its tables for long. If it locks for reading, it
      leaves the last free TABLE of a share to the other users, and opens one
-     for itself; so does FLUSH TABLES ... FOR EXPORT. Otherwise a dump would force other users to open each of their
-     tables again.
+     for itself; so does FLUSH TABLES ... FOR EXPORT. Otherwise a dump would
+     force other users to open each of their tables again.
 */
 
 #include "mariadb.h"
