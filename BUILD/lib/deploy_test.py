@@ -298,6 +298,11 @@ class Root:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+class BareRoot(Root):
+    """What debootstrap takes for the minimum."""
+    packages, contents = "", "bare"
+
+
 class BootedRoot(Root):
     """A Debian root in which systemd runs, in a container."""
 

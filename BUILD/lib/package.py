@@ -211,8 +211,9 @@ def make_tarball(build, output, version, top):
     name = f"mariadb-table-cache-{version}-linux-{os.uname().machine}"
     say(f"making {name}.tar.gz")
     output.mkdir(parents=True, exist_ok=True)
-    target, libraries, glibc = tarball.make(build, name, output, top / "docs" / "DEPLOY.md")
-    say(f"it holds {len(libraries)} libraries of this system, and needs glibc {glibc} or newer")
+    target, libraries, versions = tarball.make(build, name, output, top / "docs" / "DEPLOY.md")
+    say(f"it holds {len(libraries)} libraries of this system, and needs glibc "
+        f"{versions['GLIBC']} and GLIBCXX_{versions['GLIBCXX']} or newer")
     return target
 
 

@@ -9,8 +9,8 @@ above.
 
 The libraries that the programs need are in lib, and the programs look there
 first ($ORIGIN in their RUNPATH, written by patchelf).  Of the system they need
-the C library, of the version that host_glibc() tells, and for two plugins what
-HOST_LIBRARIES names.
+the C and C++ libraries, of the versions that host_versions() tells, and for two
+plugins what HOST_LIBRARIES names.
 """
 
 import os
@@ -28,9 +28,10 @@ COMPONENTS = ("Server", "Server_Scripts", "ManPagesServer", "Client",
               "SupportFiles", "Common", "Readme", "provider-bzip2",
               "provider-lz4", "provider-lzma", "provider-lzo", "provider-snappy")
 # glibc has to be that of the kernel's loader; PAM and Kerberos load modules of
-# the system, which fit the system's own libraries alone
+# the system, which fit the system's own libraries alone; and these may be in C++,
+# of a newer version than a bundled one would be
 HOST_LIBRARIES = re.compile(
-    r"(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util|nsl|anl)"
+    r"(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util|nsl|anl|stdc\+\+|gcc_s)"
     r"|libpam|libaudit|libcap-ng"
     r"|lib(gssapi_krb5|krb5|k5crypto|krb5support|com_err|keyutils))\.so\..*")
 # With ARCHIVE, BLACKHOLE or FEDERATEDX built in, mariadb-upgrade would remove
@@ -133,20 +134,22 @@ def owner(path):
     return "" if status else said
 
 
-def host_glibc(tree):
-    """The oldest glibc that has all that the tarball's files ask for."""
-    versions = [(0,)]
+def host_versions(tree):
+    """{"GLIBC": "2.31", "GLIBCXX": "3.4.28"}: the oldest C and C++ libraries that have
+    all that the tarball's files ask for."""
+    newest = {}
     for path in tree.rglob("*"):
         if is_elf(path):
-            versions += [tuple(map(int, version.split(".")))
-                         for version in re.findall(
-                             r"GLIBC_([\d.]+)", run(["objdump", "-p", path]))]
-    return ".".join(map(str, max(versions)))
+            for library, version in re.findall(r"\b(GLIBC|GLIBCXX)_([\d.]+)",
+                                               run(["objdump", "-p", path])):
+                newest[library] = max(newest.get(library, (0,)),
+                                      tuple(map(int, version.split("."))))
+    return {library: ".".join(map(str, version)) for library, version in newest.items()}
 
 
 def make(build, name, output, deploy):
     """Make output/NAME.tar.gz of a build tree; 'deploy' is put in as it is.
-    Returns its path, the bundled libraries and the glibc that it needs."""
+    Returns its path, the bundled libraries, and host_versions()."""
     work = output / f".{name}"
     target = output / f"{name}.tar.gz"
     new = target.with_suffix(".new")
@@ -164,11 +167,11 @@ def make(build, name, output, deploy):
         for needed in (*NEEDED, *own):
             if not (tree / needed).exists():
                 raise Problem(f"the tarball would have no {needed}")
-        glibc = host_glibc(tree)
+        versions = host_versions(tree)
         run(["tar", "-C", work, "--create", "--gzip", "--file", new, "--owner=0",
              "--group=0", "--sort=name", name])
         new.rename(target)
     finally:
         shutil.rmtree(work, ignore_errors=True)
         new.unlink(missing_ok=True)
-    return target, libraries, glibc
+    return target, libraries, versions

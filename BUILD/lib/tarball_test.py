@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Start the tarball of BUILD/package where nothing else is installed, and
-beside installed packages.
+"""Start the tarball of BUILD/package --tarball --in-root 11 where nothing else is
+installed, and beside installed packages.
 
-  1. In a minimal Debian of the release that has the series, and of each newer
-     one: no library is missing, and none but the C library comes from the
-     system; the server starts on a new data directory, has tables of four
-     engines, and passes CHECK TABLE; mariadb-dump, mariadb-upgrade, and
-     mariadb-backup with prepare work; the directory is moved, and the server
-     starts from there.
+  1. In a minimal Debian 11, 12 and 13: no library is missing, and none but the C
+     and C++ libraries comes from the system; the server starts on a new data
+     directory, has tables of four engines, and passes CHECK TABLE; mariadb-dump,
+     mariadb-upgrade, and mariadb-backup with prepare work; the directory is moved, and
+     the server starts from there.
   2. In a Debian with its mariadb-server, RocksDB, Connect and provider plugins,
      and data of all engines, the unit of the package starts the tarball's
      server, as docs/DEPLOY.md says, and Debian's server again.
@@ -25,17 +24,19 @@ import re
 import shutil
 
 import deploy_test
+import in_root
 import outcome
 import package
+import release
 import tarball
 from common import TOP
-from deploy_test import EXAMPLES, Root, say
+from deploy_test import EXAMPLES, say
 from outcome import Outcome
 
 HOME = "/opt/mariadb-table-cache"
 DROP_IN = "etc/systemd/system/mariadb.service.d/table-cache-tarball.conf"
 PLUGIN_DIRECTORY = "usr/lib/mysql/plugin"
-RELEASES = ("bookworm", "trixie")
+RELEASES = ("bullseye", "bookworm", "trixie")
 # Plugins that need libraries of the system
 OF_THE_SYSTEM = r"auth_pam\S*|auth_gssapi_client\.so"
 TABLES = "".join(
@@ -67,11 +68,6 @@ def unpack(root, path):
     deploy_test.run(["tar", "-C", str(root.path / "opt"), "-xzf", str(path)], root.log,
                     "tar failed")
     return next((root.path / "opt").iterdir())
-
-
-class BareRoot(Root):
-    """What debootstrap takes for the minimum."""
-    packages, contents = "", "bare"
 
 
 class Bare(Outcome):
@@ -197,10 +193,12 @@ class Beside(deploy_test.Test):
 
 def main():
     trees, cache, log, values = deploy_test.begin("Test the tarball")
-    path = package.make_tarball(trees / "patched" / "release", cache / "packages", "test", TOP)
+    named = release.release(TOP)
+    in_root.make(trees, cache, log, RELEASES[0], named, cache / "packages")
+    path, = (cache / "packages").glob(f"mariadb-table-cache-*+tc{named}-linux-*.tar.gz")
     failures = 0
-    for suite in RELEASES[RELEASES.index(values["SUITE"]):]:
-        with BareRoot(cache, log, suite) as root:
+    for suite in RELEASES:
+        with deploy_test.BareRoot(cache, log, suite) as root:
             test = Bare(root, path)
             test.run()
             failures += test.failures

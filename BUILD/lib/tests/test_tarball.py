@@ -11,6 +11,8 @@ LDD = """\
 \tlinux-vdso.so.1 (0x00007ffd)
 \tlibssl.so.3 => /lib/x86_64-linux-gnu/libssl.so.3 (0x00007f1)
 \tlibcrypt.so.1 => /lib/x86_64-linux-gnu/libcrypt.so.1 (0x00007f2)
+\tlibstdc++.so.6 => /usr/lib/x86_64-linux-gnu/libstdc++.so.6 (0x00007f7)
+\tlibgcc_s.so.1 => /lib/x86_64-linux-gnu/libgcc_s.so.1 (0x00007f8)
 \tlibm.so.6 => /lib/x86_64-linux-gnu/libm.so.6 (0x00007f3)
 \tlibc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x00007f4)
 \tlibpam.so.0 => /lib/x86_64-linux-gnu/libpam.so.0 (0x00007f5)
@@ -19,7 +21,7 @@ LDD = """\
 
 
 class TarballTest(WorkTest):
-    def test_c_library_and_pam_are_the_systems(self):
+    def test_c_and_cxx_library_and_pam_are_the_systems(self):
         self.assertEqual(sorted(tarball.bundled(LDD)),
                          ["libcrypt.so.1", "libssl.so.3"])
 
