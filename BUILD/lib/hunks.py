@@ -271,13 +271,22 @@ def choose_context(start, end, can_be_alone, files):
                   f"{MAX_CONTEXT} lines around")
 
 
-def write_hunks(path, edits, lines, others=()):
+def contexts(written, lines):
+    """[(its edits, first line, last line)] of hunks that are found in a file once."""
+    return [(locate([hunk], lines), where[0],
+             where[0] + sum(line[0] in " -" for line in hunk.lines))
+            for _, hunk, where in found(written, lines) if len(where) == 1]
+
+
+def write_hunks(path, edits, lines, others=(), written=()):
     """A unified diff with the least context that locates each hunk.
 
     'others' are the same file in other releases, as (release, lines).  A hunk
     is worded so that it is located in those that it is for, too, if there is
-    such a wording.
+    such a wording.  One of the hunks 'written' before, of which no edit has changed,
+    keeps its context: it may be what locates the hunk in a release that is not at hand.
     """
+    known = contexts(written, lines)
     groups = []                 # [edits, first line, last line]
     pending = [[edit] for edit in in_order(edits)]
     while pending:
@@ -285,7 +294,11 @@ def write_hunks(path, edits, lines, others=()):
         removes = any(edit.end > edit.start for edit in group)
         files = [lines, *(other for release, other in others
                           if is_for_release(group[0].topic, release))]
-        first, last = choose_context(group[0].start, group[-1].end, removes, files)
+        first, last = next((
+            (first, last) for whole, first, last in known
+            if all(edit in whole for edit in group) and all(edit in edits for edit in whole)
+            and all(len(places(lines[first:last], each)) == 1 for each in files)),
+            None) or choose_context(group[0].start, group[-1].end, removes, files)
         before = groups[-1] if groups else None
         if (before and before[0][0].topic == group[0].topic and first < before[2]):
             groups.pop()

@@ -555,13 +555,14 @@ class Overlay:
             print(f"   removed {path}.patch")
             return
         lines = hunks.lines_of(original)
-        edits, before, kept, sums = [], None, "", set()
+        edits, before, written, kept, sums = [], None, [], "", set()
         others = self.sharing(path + ".patch", path)
         if existing:
             header, difference = split_patch(existing.decode("latin-1"))
             sums = disabled_sums(header) - {each.disabled(difference, path)
                                             for each in (self, *others)}
-            edits = hunks.locate(hunks.read_hunks(difference), lines, self.release, self.names)
+            written = hunks.read_hunks(difference)
+            edits = hunks.locate(written, lines, self.release, self.names)
             before = hunks.edits_of(hunks.rows_of(edits, lines))
             kept = hunks.select(difference, lambda head: not self.takes(head))
         else:
@@ -583,7 +584,8 @@ class Overlay:
                           + hunks.select(difference, lambda head: not (
                               self.takes(head) and hunks.is_variant(head))))
         else:
-            difference = hunks.write_hunks(path, shared, lines, files) + kept
+            difference = hunks.write_hunks(path, shared, lines, files,
+                                           [] if reword else written) + kept
         difference += hunks.select(hunks.write_hunks(path, variants, lines, files))
         today = datetime.date.today().isoformat()
         header = re.sub(r"(?m)^Last-Update: .*$", f"Last-Update: {today}", header)

@@ -67,6 +67,16 @@ class HunksTest(WorkTest):
                           [("11.8.6", other)])
         self.assertEqual(applied(difference, None, other)[19], "new\n")
 
+    def test_hunk_that_is_as_before_keeps_its_context(self):
+        written = hunks.read_hunks(
+            "--- a/sql/t.cc\n+++ b/sql/t.cc\n"
+            "@@ -20,3 +20,3 @@ a\n-line 20\n+new\n line 21\n line 22\n"
+            "@@ -30,3 +30,3 @@ a\n line 30\n-line 31\n+other\n line 32\n")
+        edits = [Edit(19, 20, ["new\n"], "a"), Edit(30, 31, ["changed\n"], "a")]
+        again = hunks.read_hunks(hunks.write_hunks("sql/t.cc", edits, STOCK, (), written))
+        self.assertEqual(again[0], written[0])
+        self.assertIn("+changed\n", again[1].lines)
+
     def test_topics_can_be_left_out(self):
         difference = text([Edit(3, 4, ["x\n"], "a"), Edit(4, 4, ["y\n"], "b"),
                            Edit(4, 5, ["z\n"], "c")])
