@@ -36,7 +36,7 @@
   3. then from "queue", all others, in the order of keys (table_cache_order.h).
 
   The key of an object in the queue is the time of its last release before it was
-  linked, or of add(), in ticks of 32 microseconds (TICK). A hit changes the
+  linked, or of add(), in ticks of 8 microseconds (TICK). A hit changes the
   object's stamp, but not its key. So a linked object may have a newer stamp than
   its key, or may be used. A search for a victim links the former anew, and
   unlinks the latter; its release() will link it again. That is one step for each
@@ -96,7 +96,7 @@ public:
     search takes fewer steps, but a small cache loses hits: see
     unittest/sql/table_cache-policy.cc.
   */
-  static constexpr uint TICK= 5;
+  static constexpr uint TICK= 3;
 
 private:
   /** A purge takes at most so many objects while it holds the locks. */

@@ -29,12 +29,14 @@ def make(trees, cache, log, suite, release, output):
         directory.mkdir(parents=True, exist_ok=True)
     with deploy_test.BareRoot(cache, log, suite, [
             (TOP, TOP), (own_out, TOP / "out"),
-            (trees / "stock/source", "/srv/source"), (output, "/srv/output")]) as root:
+            (trees / "stock/source", "/srv/source"), (output, "/srv/output"),
+            # MariaDB uses only the headers of libfmt; Debian 11's are too old for it
+            ("/usr/include/fmt", "/srv/include/fmt")]) as root:
         deploy_test.say(f"installing what a build needs in the root of {suite}")
         root.do("apt-get", "update", "--quiet")
         root.do("apt-get", "install", "--yes", "--quiet", "--no-install-recommends", "python3")
         status = subprocess.run(root.command(
-            f"CCACHE_DIR={TOP}/out/ccache", f"SELECTION={os.environ.get('SELECTION', '')}",
+            "CPATH=/srv/include", f"CCACHE_DIR={TOP}/out/ccache", f"SELECTION={os.environ.get('SELECTION', '')}",
             str(TOP / "BUILD/package"), "--tarball", "--base", trees.name,
             "--source", "/srv/source", "--release", release, "--output", "/srv/output"),
             stdin=subprocess.DEVNULL, check=False).returncode

@@ -379,7 +379,7 @@ int main(int argc, char **argv)
   }
   printf("%8s %8s %6s %6s %9s %9s\n", "tables", "cache", "Zipf", "us", "core",
          "exact");
-  for (uint step : { 40, 1000 })
+  for (uint step : { 10, 40, 1000 })
   {
     compare(20000, 4000, 1, step);
     compare(20000, 1000, 1, step);
