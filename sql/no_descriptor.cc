@@ -30,7 +30,7 @@
      thread. Otherwise, or if no table was unused, it waits.
   2. MyISAM and Aria: a thread that creates a table owns a name, too, and waits
      with it. It has the exclusive metadata lock, or the name is that of a
-     temporary table, so no TABLE of this name is free. Without my_open_index.h
+     temporary table, so no TABLE of this name is free. Without open_index_stage.h
      it holds THR_LOCK_myisam or THR_LOCK_maria: then create() of MyISAM does not
      wait, and handler::ha_create() repeats it. mi_create() deletes the files that
      it has made when it fails. With DATA DIRECTORY or INDEX DIRECTORY, which it
@@ -88,9 +88,9 @@ constexpr uint TURN= 4;
 /** Nanoseconds. */
 constexpr ulonglong TICK= 100000000;
 constexpr uint PATIENCE= 100;
-/** Does MyISAM's create() hold a mutex that the closer needs? */
+/** Does MyISAM's create() hold a mutex that the closer needs? Not with mi_open_index.c */
 constexpr bool create_holds_mutex=
-#if __has_include("my_open_index.h")
+#if __has_include("open_index_stage.h")
   false;
 #else
   true;
