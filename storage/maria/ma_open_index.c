@@ -22,6 +22,16 @@ static my_bool share_is_current(const void *share)
 }
 
 
+/*
+  A thread that replaces a table's files (TRUNCATE, REPAIR ... USE_FRM) holds this
+  from before it logs REDO_CREATE_TABLE until it has synced the files. A checkpoint
+  acquires it between noting its horizon and looking at the open tables. Otherwise
+  recovery could begin after that record, while after a power loss the files are
+  neither the old ones nor the new ones.
+  A thread that holds it owns a name, and acquires only locks of the log.
+*/
+mysql_mutex_t LOCK_maria_replace;
+
 OPEN_INDEX maria_open_index=
   OPEN_INDEX_INIT(&THR_LOCK_maria, share_name, share_is_current);
 
