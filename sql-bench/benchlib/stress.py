@@ -1,10 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The common part of the stress programs: their options, connections, and counting."""
+"""The frame of the stress programs: their options, connections, and counting.
+
+A program lets many connections do by chance what its own text says. Errors that statements
+get from each other (a table that is gone, a timeout, a deadlock, a killed statement) are
+expected, and counted; an error that tells of a broken table is not. At the end, with everybody
+at rest, the server is alive and has never been started anew, the tables are sound, and no row
+of those that nobody drops (kept0, kept1...) is lost: each connection counts what it has
+committed there.
+
+A program wants a server of its own: it drops and creates databases, and changes global
+variables. It prints one JSON object. Exit status 0 means that all was well. What a sanitizer
+finds is in the server's log.
+"""
 
 import argparse
 import collections
 import json
 import os
+import pathlib
 import pwd
 import random
 import sys
@@ -15,6 +28,8 @@ from .wire import Connection, Error
 
 # Somebody killed the connection, or the server shuts down
 LOST = {1053, 1927, 2006, 2013}
+# These tell of a broken table: index corrupt, record file crashed, marked as crashed
+BROKEN = {126, 127, 144, 145, 1034, 1035, 1194, 1195}
 
 
 def parser(doc, connections, tables=None):
@@ -47,14 +62,14 @@ class Worker(threading.Thread):
 
     SETTINGS = "lock_wait_timeout = 5, innodb_lock_wait_timeout = 5, max_statement_time = 60"
 
-    def __init__(self, args, number, deadline, database, tables=0):
+    def __init__(self, args, number, deadline, made):
+        """made: what the program's create() has returned"""
         super().__init__(daemon=True)
-        self.args, self.number, self.deadline = args, number, deadline
-        self.database = database
+        self.args, self.number, self.deadline, self.made = args, number, deadline, made
         self.rng = random.Random(f"{args.seed}/{number}")
         self.done, self.errors = collections.Counter(), collections.Counter()
         self.lost = None                # the error that ended it early
-        self.kept = [0] * tables        # rows inserted without error
+        self.kept = [0] * args.kept     # rows inserted without error
 
     def execute(self, statement):
         """The rows of a statement, or None if it fails."""
@@ -88,7 +103,7 @@ class Worker(threading.Thread):
 
     def run(self):
         try:
-            self.session = Connection(self.args.socket, self.database, self.args.user)
+            self.session = Connection(self.args.socket, self.args.database, self.args.user)
             self.execute(f"SET SESSION {self.SETTINGS}")
             while time.monotonic() < self.deadline:
                 kind, what = self.statements()
@@ -124,12 +139,12 @@ def check_tables(session, database, tables, problems, how=""):
             problems.append(f"CHECK TABLE {table}: {wrong}")
 
 
-def check_kept(session, workers, first, problems):
+def check_kept(session, database, workers, first, problems):
     """No row that was kept is lost, and none of the first ones that a table began
     with (who = -1)."""
     for number in range(len(workers[0].kept)):
         have = {int(who): int(count) for who, count in session.text(
-            f"SELECT who, COUNT(*) FROM {workers[0].database}.kept{number} GROUP BY who")}
+            f"SELECT who, COUNT(*) FROM {database}.kept{number} GROUP BY who")}
         wanted = {-1: first, **{worker.number: worker.kept[number] for worker in workers}}
         problems += [f"kept{number}: {have.get(who, 0)} rows of connection {who}, "
                      f"{count} were inserted" for who, count in wanted.items()
@@ -140,12 +155,22 @@ def uptime(session):
     return session.status("Uptime")["Uptime"]
 
 
-def stress(program, args, create, make_workers, check, broken=()):
+def run(doc, database, create, worker, check, *, connections=12, tables=None, kept=0, broken=()):
+    """A program whose connections are all of one class, worker, and use one database, in
+    which are so many tables that keep rows. The others are as in parser() and stress()."""
+    args = parser(doc, connections, tables).parse_args()
+    args.database, args.kept = database, kept
+    stress(args, create, lambda deadline, made: [
+        worker(args, number, deadline, made) for number in range(args.connections)],
+           check, broken)
+
+
+def stress(args, create, make_workers, check, broken=()):
     """Let connections work, and check what they leave. Print as JSON what was done and
     what is wrong, and end the program.
 
-    create(session)                         makes what they need
-    make_workers(deadline)                  those who work
+    create(session, args)                   makes what they need
+    make_workers(deadline, made)            those who work; made: what create() has returned
     check(session, workers, problems)       everybody is at rest; a dictionary with what
                                             else to print
     broken                                  errors that tell of a broken table
@@ -153,9 +178,9 @@ def stress(program, args, create, make_workers, check, broken=()):
     problems, workers, more = [], [], {}
     try:
         session = Connection(args.socket, "information_schema", args.user)
-        create(session)
+        made = create(session, args)
         before, started = uptime(session), time.monotonic()
-        workers = make_workers(started + args.seconds)
+        workers = make_workers(started + args.seconds, made)
         for worker in workers:
             worker.start()
         for worker in workers:
@@ -180,7 +205,7 @@ def stress(program, args, create, make_workers, check, broken=()):
     if workers and workers[0].kept and not kept:
         problems.append("no connection kept a row")
     print(json.dumps({
-        "program": program, "ok": not problems, "seed": args.seed,
+        "program": pathlib.Path(sys.argv[0]).stem, "ok": not problems, "seed": args.seed,
         "seconds": args.seconds, "connections": args.connections,
         "done": sum((worker.done for worker in workers), collections.Counter()),
         "errors": errors, "kept_rows": kept, **more, "problems": problems}))

@@ -7,19 +7,9 @@ not know (yet, or any more), while others change, rename and drop them.
 More tables than table_definition_cache, and a table cache of ten. A debug server evicts
 definitions at each commit (innodb_evict_tables_on_commit_debug); another one evicts them once a
 second. Connections read, write in transactions across several tables, write rows that refer to
-each other by FOREIGN KEY, and alter, truncate, rename, drop and create the same tables, by
-chance. Purge removes what they delete. Errors that statements get from each other (a table that
-is gone, a timeout, a deadlock, a constraint) are expected, and counted; an error that reports a
-broken table is not.
-
-At the end, with everybody at rest: the server is alive and has never been
-started anew, every table that is there is sound, and no row of the tables that
-nobody drops is lost (each connection counts what it has committed). Rows that refer
-to one that is not there are shown, and do not count: see check().
-
-Give it a server of its own: it drops and creates the database "firsttouch",
-and changes global variables. It prints one JSON object. Exit status 0 means that
-all was well. What a sanitizer finds is in the server's log.
+each other by FOREIGN KEY, and alter, truncate, rename, drop and create the same tables. Purge
+removes what they delete. Rows that refer to one that is not there are shown at the end, and do
+not count: see check(). benchlib/stress.py says what does.
 """
 
 import sys
@@ -34,12 +24,11 @@ FAMILIES = 20                   # of tables that refer to each other
 KEPT = 30
 COLUMNS = ("(a INT PRIMARY KEY AUTO_INCREMENT, who INT NOT NULL, b VARCHAR(40),"
            " v INT AS (who + 1) VIRTUAL, KEY (b), KEY (who, b), KEY (v)) ENGINE=InnoDB")
-# Not expected: no such file, index or table corrupt, crashed, not in the engine
-BROKEN = {126, 127, 144, 145, 1034, 1035, 1194, 1195, 1712, 1812, 1814, 1932,
-          1877}
+# Index corrupt, no or a discarded tablespace, not in the engine, a corrupt table
+BROKEN = stress.BROKEN | {1712, 1812, 1814, 1932, 1877}
 
 
-def create(session, tables):
+def create(session, args):
     # Let nearly every statement use tables that InnoDB does not know
     for variable in ("table_open_cache = 10", "table_definition_cache = 400",
                      "innodb_evict_tables_on_commit_debug = ON"):
@@ -49,9 +38,9 @@ def create(session, tables):
             if error.code != 1193:      # No such variable: no debug server
                 raise
     stress.make_database(session, DATABASE)
-    for number in range(tables):
+    for number in range(args.tables):
         session.query(f"CREATE TABLE t{number} {COLUMNS}")
-        session.query(f"INSERT INTO t{number} (who, b) VALUES (0, 'first')")
+        session.query(f"INSERT INTO t{number} (who, b) VALUES (-1, 'first')")
     for number in range(KEPT):
         session.query(f"CREATE TABLE kept{number} {COLUMNS}")
     for number in range(FAMILIES):
@@ -160,7 +149,7 @@ def check(session, workers, problems):
     statements, 12 connections make one in 20 to 40 s, patched or not."""
     tables, orphans = stress.tables_of(session, DATABASE), []
     stress.check_tables(session, DATABASE, tables, problems)
-    stress.check_kept(session, workers, 0, problems)
+    stress.check_kept(session, DATABASE, workers, 0, problems)
     for number in range(FAMILIES):
         for child, column, parent in (("c", "p", "p"), ("g", "c", "c")):
             if f"{child}{number}" not in tables:
@@ -174,12 +163,5 @@ def check(session, workers, problems):
     return {"tables_checked": len(tables), "rows_without_parents": orphans}
 
 
-def main():
-    args = stress.parser(__doc__, connections=12, tables=500).parse_args()
-    stress.stress("stress_first_touch", args, lambda session: create(session, args.tables),
-                  lambda deadline: [Worker(args, number + 1, deadline, DATABASE, KEPT)
-                                    for number in range(args.connections)], check, BROKEN)
-
-
 if __name__ == "__main__":
-    main()
+    stress.run(__doc__, DATABASE, create, Worker, check, tables=500, kept=KEPT, broken=BROKEN)

@@ -3,19 +3,12 @@
 """
 Stress of the table cache: many connections, hundreds of tables, a tiny cache.
 
-Connections do what comes by chance: read and write, change definitions, flush in all forms,
-lock, use HANDLER, read the schema, dump and check, load and dump the table cache (plugin
-table_cache_dump), kill each other, and change table_open_cache and table_definition_cache, over
-tables of all engines that the server has, with partitions, views, triggers, MERGE and sequences
-among them. Errors that such statements get from each other (deadlocks, timeouts, a table that is
-gone, a killed statement) are expected, and counted.
-
-At the end, with everybody at rest: the server is alive and has never been started anew, the
-number of open TABLEs is within the limit, the table cache's own check finds nothing wrong (debug
-builds), and CHECK TABLE is content with all tables.
-
-Give it a server of its own: it drops and creates the database "stress", and changes global
-variables. It prints one JSON object. Exit status 0 means that all was well.
+Connections read and write, change definitions, flush in all forms, lock, use HANDLER, read the
+schema, dump and check, load and dump the table cache (plugin table_cache_dump), kill each other,
+and change table_open_cache and table_definition_cache, over tables of all engines that the
+server has, with partitions, views, triggers, MERGE and sequences among them. Beside what
+benchlib/stress.py checks, the number of open TABLEs is within the limit at the end, and the
+table cache's own check finds nothing wrong (debug builds).
 """
 
 import random
@@ -27,11 +20,11 @@ sys.dont_write_bytecode = True
 from benchlib import stress                             # noqa: E402
 
 DATABASE = "stress"
-TABLES = 240
 
 
-def create(session, rng, tables):
-    """Create the tables; return their names by kind."""
+def create(session, args):
+    """Create the tables; return their names by kind, and the connection that makes them."""
+    rng, tables = random.Random(args.seed), args.tables
     engines = {name for name, in session.text(
         "SELECT ENGINE FROM INFORMATION_SCHEMA.ENGINES WHERE SUPPORT IN ('YES', 'DEFAULT')")}
     session.query("SET GLOBAL table_open_cache = 10")
@@ -71,15 +64,15 @@ def create(session, rng, tables):
     for i in range(0, 60, 10):
         session.query(f"CREATE TRIGGER tr{i} AFTER INSERT ON t{i} FOR EACH ROW "
                       f"UPDATE t{tables - 1 - i} SET b = b + 1 WHERE a = 1")
-    return names
+    return names, int(session.query("SELECT CONNECTION_ID()")[0][0])
 
 
 class Worker(stress.Worker):
     SETTINGS = "lock_wait_timeout = 2, innodb_lock_wait_timeout = 2, max_statement_time = 20"
 
-    def __init__(self, args, number, deadline, names, spared):
-        super().__init__(args, number, deadline, DATABASE)
-        self.names, self.spared = names, spared
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.names, self.spared = self.made
 
     def table(self):
         names = self.names
@@ -200,7 +193,7 @@ class Worker(stress.Worker):
                 time.sleep(0.1)
 
 
-def check(session, problems):
+def check(session, _, problems):
     session.query("UNLOCK TABLES")
     counters = session.status("Table_open_cache%")
 
@@ -222,19 +215,5 @@ def check(session, problems):
     return {"tables_checked": len(tables), "counters": counters}
 
 
-def main():
-    args = stress.parser(__doc__, connections=32, tables=TABLES).parse_args()
-    made = {}
-
-    def make(session):
-        made["names"] = create(session, random.Random(args.seed), args.tables)
-        made["spared"] = int(session.query("SELECT CONNECTION_ID()")[0][0])
-
-    stress.stress("stress_table_cache", args, make,
-                  lambda deadline: [Worker(args, number, deadline, **made)
-                                    for number in range(args.connections)],
-                  lambda session, _, problems: check(session, problems))
-
-
 if __name__ == "__main__":
-    main()
+    stress.run(__doc__, DATABASE, create, Worker, check, connections=32, tables=240)
