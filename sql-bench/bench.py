@@ -35,9 +35,8 @@ sys.dont_write_bytecode = True
 
 from benchlib import compare, report                   # noqa: E402
 from benchlib.program import only_one                       # noqa: E402
-from benchlib.scenario import CONTROL, need_disk, tree_of   # noqa: E402
-from benchlib.servers import (NOT_DURABLE, VERSIONS, BenchError,  # noqa: E402
-                              Server, stop_all)
+from benchlib.scenario import need_disk                     # noqa: E402
+from benchlib.servers import VERSIONS, BenchError, stop_all  # noqa: E402
 from benchlib.signals import obey_signals, whole           # noqa: E402
 import scenarios                                            # noqa: E402
 
@@ -114,12 +113,7 @@ class Run:
         self.scenario = scenario
         self.options = options
         self.progress = progress
-        # Pairs from one start of the servers, and from all starts
-        self.pairs_a_start = options.pairs or (1 if options.quick else scenario.pairs)
-        self.pairs = self.pairs_a_start * options.starts
-        self.cells = scenario.cells(options)
-        self.control = ([self.server(CONTROL)]
-                        if options.control and scenario.needs_servers else [])
+        self.pairs = (options.pairs or (1 if options.quick else scenario.pairs)) * options.starts
         self.file = options.output / f"{scenario.name}.json"
         settings = {name: getattr(options, name) for name in scenario.defaults()}
         self.data = {
@@ -133,8 +127,10 @@ class Run:
             "starts": options.starts,
             "date": datetime.date.today().isoformat(),
             "machine": machine(), "versions": {},
-            "cells": [dict(cell, values={v: [] for v in VARIANTS}) for cell in self.cells],
+            "cells": [dict(cell, values={v: [] for v in VARIANTS})
+                      for cell in scenario.cells(options)],
             "remarks": []}
+        self.cells = {cell["label"]: cell for cell in self.data["cells"]}
         # The raw data of an earlier run stays, under another name, until this one has some
         self.earlier = self.file.exists()
 
@@ -146,93 +142,43 @@ class Run:
         temporary.write_text(json.dumps(self.data, indent=1) + "\n")
         temporary.rename(self.file)
 
-    def values(self, index, variant):
-        return self.data["cells"][index]["values"].setdefault(variant, [])
-
     def missing(self):
         """How many measurements are still to be made."""
-        return sum(max(0, self.pairs - len(self.values(index, variant)))
-                   for index in range(len(self.cells))
-                   for variant in (*VARIANTS, *(server.variant for server in self.control)))
-
-    def server(self, variant):
-        return Server(tree_of(self.options.trees, variant), self.options.data / "data",
-                      self.scenario.server_options(self.options), variant)
+        variants = (*self.scenario.turns, *self.scenario.besides(self.options))
+        return sum(max(0, self.pairs - len(cell["values"].get(variant, ())))
+                   for cell in self.cells.values() for variant in variants)
 
     def preparing(self, text, done, total):
         self.progress.show(f"{self.scenario.name}: {text}, {done} of {total}")
 
-    def measure(self, server, index, pair):
-        now = time.monotonic()
-        missing = self.missing()
-        if self.first_missing > missing:
-            self.progress.end = now + missing * (
-                (now - self.begin) / (self.first_missing - missing))
-        self.progress.show(f"{self.scenario.name}: pair {pair + 1} of "
-                           f"{self.pairs}, {server.variant}, {self.cells[index]['label']}")
-        measured = self.scenario.measure(server, self.cells[index], self.options)
-        with whole():
-            self.append(index, server.variant, measured)
-            self.save()
-
-    def append(self, index, variant, measured):
+    def append(self, label, variant, measured):
         """Take a measurement in: a number, or a dictionary with its "value" and details."""
+        cell = self.cells[label]
         if isinstance(measured, dict):
             details = dict(measured)
             measured = details.pop("value")
-            self.data["cells"][index].setdefault("details", {}).setdefault(
-                variant, []).append(details)
-        self.values(index, variant).append(measured)
+            cell.setdefault("details", {}).setdefault(variant, []).append(details)
+        cell["values"].setdefault(variant, []).append(measured)
+        if variant in VERSIONS:
+            self.data["versions"][variant] = VERSIONS[variant]
 
     def run(self):
         self.progress.end = None
-        if not self.scenario.needs_servers:
-            self.run_program()
-            return
-        servers = self.prepare()
-        self.begin, self.first_missing = time.monotonic(), self.missing()
-        self.run_in_turn(servers)
-
-    def run_program(self):
-        self.scenario.prepare_program(self.options.trees, self.options, self.preparing)
-        parts = self.scenario.parts(self.options)
+        self.scenario.prepare(self.options.trees, self.options, self.preparing)
+        begin, all_missing = time.monotonic(), self.missing()
         for pair in range(self.pairs):
-            for part in parts:
-                cells = [index for index, cell in enumerate(self.cells)
-                         if cell.get("part") == part]
-                self.progress.show(f"{self.scenario.name}: pair {pair + 1} of {self.pairs}"
-                                   + (f", {part.rstrip(' ,:')}" if part else ""))
-                measured = self.scenario.measure_pair(
-                    self.options.trees, self.options, part,
-                    in_turn(self.scenario.turns, pair))
-                with whole():
-                    for index in cells:
-                        for name, value in measured[
-                                self.cells[index]["label"]].items():
-                            self.append(index, name, value)
-                    self.data["versions"].update(
-                        (name, VERSIONS[name]) for name in VERSIONS
-                        if name in self.data["cells"][cells[0]]["values"])
-                    self.save()
-
-    def prepare(self):
-        servers = {variant: self.server(variant) for variant in VARIANTS}
-        # Only the set-up does without durability
-        servers["stock"].start(*NOT_DURABLE)
-        self.scenario.prepare(servers["stock"], self.options, self.preparing)
-        servers["stock"].stop()
-        return servers
-
-    def run_in_turn(self, servers):
-        for pair in range(self.pairs):
-            for server in [*map(servers.get, in_turn(self.scenario.turns, pair)),
-                           *self.control]:
-                with server:
-                    self.progress.show(f"{self.scenario.name}: warming up {server.variant}")
-                    self.scenario.warm_up(server, self.options)
-                    self.data["versions"][server.variant] = server.version()
-                    for index in range(len(self.cells)):
-                        self.measure(server, index, pair)
+            place = f"{self.scenario.name}: pair {pair + 1} of {self.pairs}"
+            for part in self.scenario.parts(self.options):
+                self.progress.show(place + (f", {part.rstrip(' ,:')}" if part else ""))
+                for label, variant, measured in self.scenario.measure_pair(
+                        self.options.trees, self.options, part,
+                        in_turn(self.scenario.turns, pair)):
+                    with whole():
+                        self.append(label, variant, measured)
+                        self.save()
+                    now, missing = time.monotonic(), self.missing()
+                    self.progress.end = now + missing * (now - begin) / (all_missing - missing)
+                    self.progress.show(f"{place}, {variant}, {label}: done")
 
     def finish(self):
         """Print the table and the scenario's remarks, and keep them beside the raw data."""

@@ -34,7 +34,7 @@ from scenarios import wordpress as sites                # noqa: E402
 from benchlib import (callgrind, compare, disk, load, report,  # noqa: E402
                       signals, sysbench, usage, visitors, wire, wordpress)
 from benchlib.preload import compile_library            # noqa: E402
-from benchlib.scenario import (CONTROL, Scenario, integers,  # noqa: E402
+from benchlib.scenario import (CONTROL, OneByOne, integers,  # noqa: E402
                                need_disk)
 from benchlib.servers import BenchError, Server, make_once   # noqa: E402
 from benchlib.statistics import interval, percentile, ratio_of_pairs  # noqa: E402
@@ -65,6 +65,14 @@ def data(**more):
                              "kernel": "k"},
                  "cells": [{"label": "one", "values": {"stock": [1.0], "patched": [3.0]}},
                            {"label": "two", "values": {"stock": [1.0], "patched": []}}]}, **more)
+
+
+def pair_of(scenario, *arguments):
+    """{label: {variant: value}} of a pair that a scenario measures."""
+    found = {}
+    for label, variant, value in scenario.measure_pair(*arguments):
+        found.setdefault(label, {})[variant] = value
+    return found
 
 
 class Case(unittest.TestCase):
@@ -147,8 +155,8 @@ class HitsTest(unittest.TestCase):
 
         with patch.multiple(hits.Server, start=start, stop=lambda server: None), \
              patch.object(sysbench, "run", run):
-            found = hits.Hits.measure_pair(pathlib.Path("/none"), options,
-                                           None, ("patched", "stock"))
+            found = pair_of(hits.Hits, pathlib.Path("/none"), options, None,
+                            ("patched", "stock"))
         self.assertEqual(servers, ["patched", "stock", CONTROL])
         self.assertEqual(cpus, {1: {1}, 8: {len(allowed)}})
         self.assertEqual(os.sched_getaffinity(0), allowed)
@@ -237,7 +245,7 @@ class OptionsTest(Case):
         bench.need_raw_data(self.work)
 
 
-class Fake(Scenario):
+class Fake(OneByOne):
     name, title = "fake", "T"
     question, method, unit = "Q?", "M.", "u"
     pairs = 2
@@ -249,6 +257,17 @@ class Fake(Scenario):
     def cells(self, options):
         return [{"label": "first"}, {"label": "second"}]
 
+    @staticmethod
+    def prepare(trees, options, progress):
+        pass
+
+    @staticmethod
+    def server(trees, variant, options):
+        return contextlib.nullcontext(Mock(variant=variant))
+
+    def measure_pair(self, *arguments):
+        return OneByOne.measure_pair.__func__(self, *arguments)
+
     def measure(self, server, cell, options):
         if not self.left:
             raise self.error
@@ -257,26 +276,11 @@ class Fake(Scenario):
         return {"value": 1.0, "number": len(self.done)}
 
 
-class FakeServer:
-    def __init__(self, variant):
-        self.variant = variant
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
-
-    def version(self):
-        return "1"
-
-
 class RunTest(Case):
     def start(self, scenario, *words):
         options = parse(f"--output={self.work}", *words)
         options.trees = options.output
         run = bench.Run(scenario, options, bench.Progress())
-        run.prepare = lambda: {variant: FakeServer(variant) for variant in bench.VARIANTS}
         run.progress.show = lambda text: None
         return run
 
@@ -334,6 +338,14 @@ class RunTest(Case):
         self.assertRegex(kept, r"\nfirst +1 +1  1\.00 \(1\.00 to 1\.00, 1 pairs\)\n")
         self.assertIn("2 measurements were not made", kept)
 
+    def test_control_is_measured_after_each_pair(self):
+        scenario = Fake()
+        run = self.start(scenario, "--control", "--pairs", "2")
+        run.run()
+        self.assertEqual([variant for variant, label in scenario.done if label == "first"],
+                         ["stock", "patched", CONTROL, "patched", "stock", CONTROL])
+        self.assertEqual(run.missing(), 0)
+
     def test_scenario_that_fails_does_not_end_the_others(self):
         for error in (BenchError("no"), ConnectionError("gone")):
             other = Fake()
@@ -348,21 +360,21 @@ class RunTest(Case):
     def test_a_third_measurement_is_kept_beside_the_pair(self):
         class Third(Fake):
             name = "third"
-            needs_servers = False
             prepared = []
 
             @staticmethod
             def cells(options):
-                return [{"label": "one", "part": None}]
+                return [{"label": "one"}]
 
             @classmethod
-            def prepare_program(cls, trees, options, progress):
+            def prepare(cls, trees, options, progress):
                 cls.prepared.append(trees)
 
             @staticmethod
             def measure_pair(trees, options, part, order):
-                return {"one": {"stock": 1.0, "patched": 2.0, "again":
-                                {"value": 3.0, "more": "of it"}}}
+                yield "one", "stock", 1.0
+                yield "one", "patched", 2.0
+                yield "one", "again", {"value": 3.0, "more": "of it"}
 
         with patch.object(bench, "machine", dict):
             self.start(Third, "--pairs", "2").run()
@@ -498,7 +510,7 @@ class FakePages(pages.Pages):
                  stop=lambda server: None,
                  sql=lambda server, text: said.append((server.variant, text))):
             part, = self.parts(self.options)
-            return self.measure_pair(self.options.trees, self.options, part, order)
+            return pair_of(self, self.options.trees, self.options, part, order)
 
 
 class PagesTest(Case):

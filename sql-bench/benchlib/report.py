@@ -90,8 +90,7 @@ def command(data, scenario, series=FIRST_SERIES):
         words += ["--pairs", str(data["pairs"] // starts)]
     if starts > 1:
         words += ["--starts", str(starts)]
-    # Scenarios that start servers of their own always have a control
-    if CONTROL in names(data) and scenario.needs_servers:
+    if CONTROL in names(data) and scenario.asks_for_control:
         words.append("--control")
     for name, value in sorted(data["settings"].items()):
         if name == "quick" or value in (None, defaults.get(name)):

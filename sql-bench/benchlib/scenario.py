@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The base of all scenarios, and what several of them need."""
+"""The bases of all scenarios, and what several of them need."""
 
 import argparse
 import resource
 import shutil
 
-from .servers import BenchError, make_once
+from .servers import NOT_DURABLE, BenchError, Server, make_once
 
 # Descriptors that mariadbd wants for other things than tables: connections, redo logs, pipes
 RESERVED_DESCRIPTORS = 400
@@ -43,20 +43,17 @@ class Option:
 class Scenario:
     """A scenario has a name, a title, a question and a method, for the report, and
 
-      server_options(options)
       cells(options)              what is measured: dictionaries with a "label"
-      measure(server, cell, options)   a number in the scenario's unit, or a dictionary with
-                                  a "value" and what else to keep
+      measure_pair(trees, options, part, order)   measures a part of the cells, and yields
+                                  (label, variant, a number in the scenario's unit, or a
+                                  dictionary with a "value" and what else to keep)
 
-    The servers run one after the other on one data directory, unless needs_servers is False.
-    Then it starts them itself, in measure_pair(trees, options, part, order) for each of its
-    parts(options). That returns {label: {variant: value or dictionary}}; what is measured
-    under another name than those in order is shown in a column of its own.
+    OneByOne and OwnServers have these but for what differs between experiments.
     """
 
     unit = ""
     higher_is_better = True
-    needs_servers = True
+    asks_for_control = False    # whether stock is measured twice with --control only
     pairs = 5                   # of a full run
     # Whose turn it is to be measured, one after the other; each is first, second
     # and so on as often as the others
@@ -89,21 +86,18 @@ class Scenario:
         return 0
 
     @staticmethod
+    def besides(options):
+        """What is measured after each pair, in a column of its own."""
+        return (CONTROL,)
+
+    @staticmethod
     def parts(options):
-        """Without servers: what measure_pair() is called for, one by one; a cell's "part"."""
+        """What measure_pair() is called for, one by one."""
         return [None]
 
     @staticmethod
-    def prepare_program(trees, options, progress):
-        """Without servers: once before the first measurement."""
-
-    @staticmethod
-    def prepare(server, options, progress):
-        """Needs no data."""
-
-    @staticmethod
-    def warm_up(server, options):
-        """Once after each start of a server, before it is measured."""
+    def prepare(trees, options, progress):
+        """Once before the first measurement."""
 
     @staticmethod
     def remarks(results, options):
@@ -111,9 +105,52 @@ class Scenario:
         return []
 
 
+class OneByOne(Scenario):
+    """A scenario whose servers run one after the other on one data directory. It has
+
+      server_options(options)
+      fill(server, options, progress)     makes the data that is not there yet
+      measure(server, cell, options)      a value of a cell, as measure_pair() yields it
+    """
+
+    asks_for_control = True
+
+    @staticmethod
+    def besides(options):
+        return (CONTROL,) * options.control
+
+    @staticmethod
+    def fill(server, options, progress):
+        """Needs no data."""
+
+    @staticmethod
+    def warm_up(server, options):
+        """Once after each start of a server, before it is measured."""
+
+    @classmethod
+    def server(cls, trees, variant, options):
+        return Server(tree_of(trees, variant), options.data / "data",
+                      cls.server_options(options), variant)
+
+    @classmethod
+    def prepare(cls, trees, options, progress):
+        server = cls.server(trees, "stock", options)
+        # Only this does without durability
+        server.start(*NOT_DURABLE)
+        cls.fill(server, options, progress)
+        server.stop()
+
+    @classmethod
+    def measure_pair(cls, trees, options, part, order):
+        for variant in (*order, *cls.besides(options)):
+            with cls.server(trees, variant, options) as server:
+                cls.warm_up(server, options)
+                for cell in cls.cells(options):
+                    yield cell["label"], variant, cls.measure(server, cell, options)
+
+
 class OwnServers(Scenario):
-    """A scenario that starts the servers itself, one at a time: each for a part of its
-    cells. It has
+    """A scenario that starts a server for each part of its cells. It has
 
       labels(options)                         {part: labels behind it}
       server(trees, variant, options, part)   a server that has not been started
@@ -121,8 +158,6 @@ class OwnServers(Scenario):
       measure_server(server, options, part)   {label behind the part: value}
     """
 
-    needs_servers = False
-    besides = (CONTROL,)        # what is measured after each pair
     # Whether each variant has a copy of the data. Then server() takes the name of a
     # directory, too, where they are made
     copied = False
@@ -134,11 +169,11 @@ class OwnServers(Scenario):
 
     @classmethod
     def cells(cls, options):
-        return [{"label": (part or "") + label, "part": part}
+        return [{"label": (part or "") + label}
                 for part, labels in cls.labels(options).items() for label in labels]
 
     @classmethod
-    def prepare_program(cls, trees, options, progress):
+    def prepare(cls, trees, options, progress):
         for part in cls.parts(options) if cls.fill else ():
             if cls.copied:
                 made = cls.server(trees, "stock", options, part, "data")
@@ -152,12 +187,10 @@ class OwnServers(Scenario):
 
     @classmethod
     def measure_pair(cls, trees, options, part, order):
-        found = {}
-        for variant in (*order, *cls.besides):
+        for variant in (*order, *cls.besides(options)):
             server = cls.server(trees, variant, options, part)
             for label, value in cls.measure_server(server, options, part).items():
-                found.setdefault((part or "") + label, {})[variant] = value
-        return found
+                yield (part or "") + label, variant, value
 
 
 def tree_of(trees, variant):

@@ -13,7 +13,7 @@ import time
 
 from benchlib import wire
 from benchlib.load import run
-from benchlib.scenario import Option, Scenario, need_descriptors, table_bytes
+from benchlib.scenario import OneByOne, Option, need_descriptors, table_bytes
 from benchlib.servers import BenchError
 from benchlib.disk import slow_disk
 
@@ -93,7 +93,7 @@ def count_syncs(text):
     return len(re.findall(r"\b(?:fsync|fdatasync|sync_file_range)\(", text))
 
 
-class Ddl(Scenario):
+class Ddl(OneByOne):
     name = "ddl"
     title = "Sites that are created and dropped, beside others"
     question = (
@@ -148,7 +148,7 @@ class Ddl(Scenario):
         return cells
 
     @staticmethod
-    def prepare(server, options, progress):
+    def fill(server, options, progress):
         server.sql(f"CREATE DATABASE IF NOT EXISTS {HOT}")
         server.sql("".join(
             f"CREATE TABLE IF NOT EXISTS t{number} (a INT PRIMARY KEY, b INT) "

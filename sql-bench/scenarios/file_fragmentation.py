@@ -2,7 +2,7 @@
 """MySQL file system fragmentation benchmarks: many files that grow at once."""
 
 from benchlib import sysbench
-from benchlib.scenario import TABLE_BYTES, Option, Scenario, engines, integers
+from benchlib.scenario import TABLE_BYTES, OneByOne, Option, engines, integers
 from benchlib.servers import create_tables
 
 CONNECTIONS = 4
@@ -10,7 +10,7 @@ BYTES = 1000                    # of a row
 DATABASE = "tc_fragments"
 
 
-class FileFragmentation(Scenario):
+class FileFragmentation(OneByOne):
     name = "file-fragmentation"
     title = "Rows inserted at random into one table and into many"
     question = (

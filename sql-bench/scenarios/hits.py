@@ -32,7 +32,6 @@ class TakingTurns(Scenario):
     """
 
     unit = "as named"
-    needs_servers = False
     programs = ("sysbench",)
 
     @classmethod
@@ -42,7 +41,7 @@ class TakingTurns(Scenario):
                       cls.server_options(options), variant)
 
     @classmethod
-    def prepare_program(cls, trees, options, progress):
+    def prepare(cls, trees, options, progress):
         made = Server(trees / "stock", cls.directory(options) / "data",
                       cls.server_options(options))
 
@@ -61,14 +60,12 @@ class TakingTurns(Scenario):
             for server in servers:
                 server.start()
                 cls.warm_up(server, options)
-            found = {}
             for number, setting in enumerate(cls.settings(options)):
                 # Each server is the first one in its turn
                 turn = number % len(servers)
                 for server in servers[turn:] + servers[:turn]:
                     for label, value in cls.measure_setting(server, options, setting).items():
-                        found.setdefault(label, {})[server.variant] = value
-            return found
+                        yield label, server.variant, value
         finally:
             for server in servers:
                 server.stop()
@@ -112,7 +109,7 @@ class Hits(TakingTurns):
 
     @classmethod
     def cells(cls, options):
-        return [{"label": part + label, "part": None}
+        return [{"label": part + label}
                 for part, *_ in cls.settings(options) for label in (RATE, CPU)]
 
     @classmethod

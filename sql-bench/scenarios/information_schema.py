@@ -3,7 +3,7 @@
 
 import time
 
-from benchlib.scenario import (INNODB_FILES, Option, Scenario, engines, innodb_options,
+from benchlib.scenario import (INNODB_FILES, OneByOne, Option, engines, innodb_options,
                                need_descriptors, table_bytes)
 from benchlib.servers import create_tables
 
@@ -15,7 +15,7 @@ def large(options):
     return 2048 if options.quick else 8192
 
 
-class InformationSchema(Scenario):
+class InformationSchema(OneByOne):
     name = "information-schema"
     title = "Summing up table sizes from INFORMATION_SCHEMA.TABLES"
     question = (
@@ -64,7 +64,7 @@ class InformationSchema(Scenario):
                 for cache in (SMALL, large(options))]
 
     @classmethod
-    def prepare(cls, server, options, progress):
+    def fill(cls, server, options, progress):
         for engine in cls.engines(options):
             create_tables(server, cls.database(engine, options), engine,
                           cls.tables(options), progress)

@@ -5,7 +5,7 @@ import os
 import time
 
 from benchlib import sysbench
-from benchlib.scenario import Option, Scenario, integers, need_descriptors, table_bytes
+from benchlib.scenario import OneByOne, Option, integers, need_descriptors, table_bytes
 from benchlib.servers import create_tables
 
 DATABASE = "tc_open_files"
@@ -14,7 +14,7 @@ READ, WRITE, RECOVER = "reads/s", "writes/s", "s of crash recovery"
 LONGEST = "ms of the longest write"
 
 
-class InnodbOpenFiles(Scenario):
+class InnodbOpenFiles(OneByOne):
     name = "innodb-open-files"
     title = "Reads, writes and crash recovery by innodb_open_files"
     question = (
@@ -65,7 +65,7 @@ class InnodbOpenFiles(Scenario):
                 for what in (READ, WRITE, LONGEST, RECOVER)]
 
     @classmethod
-    def prepare(cls, server, options, progress):
+    def fill(cls, server, options, progress):
         create_tables(server, DATABASE, "innodb", cls.tables(options), progress)
 
     @classmethod

@@ -90,9 +90,9 @@ class Memory(OwnServers):
         return Server(tree_of(trees, variant), options.data / data, words, variant)
 
     @classmethod
-    def prepare_program(cls, trees, options, progress):
+    def prepare(cls, trees, options, progress):
         cls.library = compile_library("heap_size", options.data)
-        super().prepare_program(trees, options, progress)
+        super().prepare(trees, options, progress)
 
     @classmethod
     def fill(cls, server, options, part, progress):

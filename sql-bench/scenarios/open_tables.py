@@ -2,7 +2,7 @@
 """WL#70, table_cache negative scalability (2009)."""
 
 from benchlib import sysbench
-from benchlib.scenario import (INNODB_FILES, Option, Scenario, engines,
+from benchlib.scenario import (INNODB_FILES, OneByOne, Option, engines,
                                innodb_options, integers, need_descriptors,
                                table_bytes)
 from benchlib.servers import create_tables
@@ -12,7 +12,7 @@ from benchlib.servers import create_tables
 ROUNDS = 10
 
 
-class OpenTables(Scenario):
+class OpenTables(OneByOne):
     name = "open-tables"
     title = "Opening many tables with a small and a large cache"
     question = ("Does opening a table cost more, the more tables are open?")
@@ -71,7 +71,7 @@ class OpenTables(Scenario):
                 for engine in names for count in threads for cache in caches]
 
     @classmethod
-    def prepare(cls, server, options, progress):
+    def fill(cls, server, options, progress):
         tables, _, names, _ = cls.settings(options)
         for engine in names:
             create_tables(server, f"tc_{engine}_{tables}", engine, tables, progress)

@@ -62,12 +62,15 @@ class Pages(OwnServers):
 
     unit = "as named"
     turns = ("stock", "patched", CONTROL)
-    besides = ()
     copied = True
     made = None                 # which sites they are; in the data's directory
     table_bytes = {}            # of a table, all of its files, by engine
     closed_loop = ""            # how the labels of the closed loop begin
     items = 1                   # of a site, one of which a page shows
+
+    @staticmethod
+    def besides(options):
+        return ()
 
     @staticmethod
     def definitions(options):
@@ -122,9 +125,9 @@ class Pages(OwnServers):
                        *server_options(pool, tables, cls.definitions(options))], variant)
 
     @classmethod
-    def prepare_program(cls, trees, options, progress):
+    def prepare(cls, trees, options, progress):
         visitors.compile_visitors(options.trees / "bench")
-        super().prepare_program(trees, options, progress)
+        super().prepare(trees, options, progress)
 
     @classmethod
     def make_sites(cls, server, options, progress, sql):

@@ -106,7 +106,6 @@ class QueryCache(OwnServers):
         "longest times are those for which "
         "the kernel had taken the CPU away from the thread that held the lock.")
     unit = "as named"
-    besides = ()
 
     megabytes = Option("qc-megabytes", "query_cache_size", 1024, 256)
     limit = Option("qc-limit", "seconds that the INSERT may take", 90.0, 15.0, float)
@@ -119,6 +118,10 @@ class QueryCache(OwnServers):
             raise BenchError("too little memory for a query cache of "
                              f"{cls.megabytes(options)} MB; choose a smaller "
                              "one by --qc-megabytes")
+
+    @staticmethod
+    def besides(options):
+        return ()
 
     @staticmethod
     def labels(options):

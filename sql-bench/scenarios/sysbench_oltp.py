@@ -77,7 +77,7 @@ class Sysbench(TakingTurns):
 
     @classmethod
     def cells(cls, options):
-        return [{"label": label, "part": None} for label, *_ in cls.settings(options)]
+        return [{"label": label} for label, *_ in cls.settings(options)]
 
     @classmethod
     def make_tables(cls, server, options):

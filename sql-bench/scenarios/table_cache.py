@@ -23,7 +23,6 @@ class TableCache(Scenario):
         "'stock' is a model of MariaDB's lists and locks, not its code. Threads "
         "that do nothing else meet more often than those of a server do.")
     unit = "pairs/s"
-    needs_servers = False
 
     threads = Option("core-threads", "numbers of threads", "1,2,8,64", kind=integers)
 
@@ -36,7 +35,7 @@ class TableCache(Scenario):
 
     @staticmethod
     def measure_pair(trees, options, _part, order):
-        """Run the program once; {label: {"stock": x, "patched": x, CONTROL: x}}."""
+        """Run the program once."""
         done = subprocess.run(
             [trees / "patched" / "release" / PROGRAM, "--runs=1",
              f"--seconds={0.2 if options.quick else 0.5}",
@@ -45,10 +44,10 @@ class TableCache(Scenario):
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
         if done.returncode:
             raise BenchError(f"{PROGRAM} failed:\n{done.stderr}")
-        found = {(row["shares"], row["threads"]):
-                 {"stock": row["instances"]["pairs_per_second"],
-                  "patched": row["core"]["pairs_per_second"],
-                  CONTROL: row["again"]["pairs_per_second"]}
+        found = {(row["shares"], row["threads"]): row
                  for row in json.loads(done.stdout)["results"] if not row["touch"]}
-        return {cell["label"]: found[cell["shares"], cell["threads"]]
-                for cell in TableCache.cells(options)}
+        for cell in TableCache.cells(options):
+            row = found[cell["shares"], cell["threads"]]
+            for variant, name in (("stock", "instances"), ("patched", "core"),
+                                  (CONTROL, "again")):
+                yield cell["label"], variant, row[name]["pairs_per_second"]

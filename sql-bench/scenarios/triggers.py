@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What the triggers of tables cost that are only read."""
 
-from benchlib.scenario import Scenario, need_descriptors
+from benchlib.scenario import OneByOne, need_descriptors
 from benchlib.servers import BenchError
 
 DATABASE = "tc_triggers"
@@ -53,7 +53,7 @@ def memory_between(server, before, after):
     return int(rows[1][1]) - int(rows[0][1])
 
 
-class Triggers(Scenario):
+class Triggers(OneByOne):
     name = "triggers"
     title = "Tables with triggers that are only read"
     question = ("What does one more open TABLE take, and what does a miss cost, if the "
@@ -81,7 +81,7 @@ class Triggers(Scenario):
         return [{"label": label} for label in (BYTES, ALL_LARGE, MISS)]
 
     @staticmethod
-    def prepare(server, options, progress):
+    def fill(server, options, progress):
         server.sql("".join((
             f"DROP DATABASE IF EXISTS {DATABASE};\nCREATE DATABASE {DATABASE}; USE {DATABASE};\n"
             "CREATE TABLE audit (t VARCHAR(30), what VARCHAR(50), at DATETIME) "

@@ -38,7 +38,7 @@ class TriggersWritten(TakingTurns):
 
     @staticmethod
     def cells(options):
-        return [{"label": script + CPU, "part": None} for script in SCRIPTS]
+        return [{"label": script + CPU} for script in SCRIPTS]
 
     @staticmethod
     def directory(options):

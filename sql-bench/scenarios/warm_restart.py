@@ -51,11 +51,14 @@ class WarmRestart(OwnServers):
     unit = "as named"
     copied = True
     higher_is_better = False
-    besides = (CONTROL, NO_PLUGIN)
     pairs = 3
 
     number = Option("restart-tables", "number of tables", 8000, 1000)
     engines = Option("restart-engines", "engines", "myisam,innodb", kind=engines)
+
+    @staticmethod
+    def besides(options):
+        return (CONTROL, NO_PLUGIN)
 
     @classmethod
     def tables(cls, options):
@@ -92,9 +95,9 @@ class WarmRestart(OwnServers):
              f"--max-connections={CLIENTS + 20}", *innodb_options(tables)], variant)
 
     @classmethod
-    def prepare_program(cls, trees, options, progress):
+    def prepare(cls, trees, options, progress):
         visitors.compile_visitors(options.trees / "bench")
-        super().prepare_program(trees, options, progress)
+        super().prepare(trees, options, progress)
 
     @classmethod
     def fill(cls, server, options, part, progress):

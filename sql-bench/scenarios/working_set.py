@@ -6,7 +6,7 @@ import signal
 import subprocess
 
 from benchlib import sysbench
-from benchlib.scenario import Option, Scenario, need_descriptors, table_bytes
+from benchlib.scenario import OneByOne, Option, need_descriptors, table_bytes
 from benchlib.servers import BenchError, create_tables
 
 CACHE = 2000                    # table_open_cache
@@ -16,7 +16,7 @@ CONNECTIONS = 8
 BESIDE = "statements/s, beside the schema query"
 
 
-class WorkingSet(Scenario):
+class WorkingSet(OneByOne):
     name = "working-set"
     title = "A working set beside queries of INFORMATION_SCHEMA.TABLES"
     question = (
@@ -59,7 +59,7 @@ class WorkingSet(Scenario):
         return [{"label": BESIDE}]
 
     @classmethod
-    def prepare(cls, server, options, progress):
+    def fill(cls, server, options, progress):
         tables = cls.tables(options)
         create_tables(server, "tc_working_set", "innodb", WORKING_SET, progress)
         create_tables(server, f"tc_schema_{tables}", "myisam", tables, progress)
