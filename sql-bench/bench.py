@@ -35,7 +35,7 @@ sys.dont_write_bytecode = True
 
 from benchlib import compare, report                   # noqa: E402
 from benchlib.program import only_one                       # noqa: E402
-from benchlib.scenario import need_disk                     # noqa: E402
+from benchlib.scenario import need_disk, positive           # noqa: E402
 from benchlib.servers import VERSIONS, BenchError, stop_all  # noqa: E402
 from benchlib.signals import obey_signals, whole           # noqa: E402
 import scenarios                                            # noqa: E402
@@ -113,7 +113,7 @@ class Run:
         self.scenario = scenario
         self.options = options
         self.progress = progress
-        self.pairs = (options.pairs or (1 if options.quick else scenario.pairs)) * options.starts
+        self.pairs = options.pairs or (1 if options.quick else scenario.pairs)
         self.file = options.output / f"{scenario.name}.json"
         settings = {name: getattr(options, name) for name in scenario.defaults()}
         self.data = {
@@ -124,7 +124,6 @@ class Run:
             "higher_is_better": scenario.higher_is_better,
             "settings": dict(settings, quick=options.quick),
             "quick": options.quick, "pairs": self.pairs,
-            "starts": options.starts,
             "date": datetime.date.today().isoformat(),
             "machine": machine(), "versions": {},
             "cells": [dict(cell, values={v: [] for v in VARIANTS})
@@ -218,12 +217,8 @@ def parse(words):
         epilog="Without SCENARIO, or with 'all': " + ", ".join(scenarios.ALL))
     parser.add_argument("names", nargs="*", metavar="SCENARIO")
     parser.add_argument("--trees", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
-    parser.add_argument("--pairs", type=int,
+    parser.add_argument("--pairs", type=positive,
                         help="stock/patched pairs a cell (default 5, sysbench 15; quick 1)")
-    parser.add_argument("--starts", type=int, default=1,
-                        help="take that many pairs from each of so many starts "
-                        "of the servers (default 1): one start differs from "
-                        "the next by more than the pairs of one do")
     parser.add_argument("--quick", action="store_true",
                         help="fewer cells and one pair: to see whether all works")
     parser.add_argument("--short", action="store_true",
@@ -254,10 +249,6 @@ def parse(words):
     except ValueError:
         place = options.trees.name
     options.data = (options.data / place if options.data else options.trees / "bench").resolve()
-    for name in ("pairs", "starts"):
-        value = getattr(options, name)
-        if value is not None and value <= 0:
-            parser.error(f"--{name} must be more than 0")
     if options.quick and options.short:
         parser.error("--quick does not go with --short")
     options.results = RESULTS / series_of(options.trees)

@@ -26,9 +26,9 @@ share with the clients.
   is one measurement of each server, one after the other. So it is not always the
   quotient of the two medians in its row. Of several cells it is the geometric mean.
 - *95 %*: that number lies in this interval with a probability of 95 % (bootstrap over
-  the starts and the pairs of each). An interval that includes 1 shows no difference.
-  Of few pairs, or of one start, it is too narrow. Fewer than three pairs show a
-  tendency only. Of several cells it says the least and the greatest.
+  the pairs). An interval that includes 1 shows no difference. Of few pairs it is too
+  narrow. Fewer than three pairs show a tendency only. Of several cells it says the
+  least and the greatest.
 - *stock again*: the stock server, measured a second time in each turn. What differs
   from stock there is noise.
 
@@ -85,11 +85,8 @@ def command(data, scenario, series=FIRST_SERIES):
     words = ["BUILD/bench", data["scenario"]]
     if data["quick"]:
         words.append("--quick")
-    starts = data.get("starts", 1)
-    if not data["quick"] and data["pairs"] != scenario.pairs * starts:
-        words += ["--pairs", str(data["pairs"] // starts)]
-    if starts > 1:
-        words += ["--starts", str(starts)]
+    if not data["quick"] and data["pairs"] != scenario.pairs:
+        words += ["--pairs", str(data["pairs"])]
     if CONTROL in names(data) and scenario.asks_for_control:
         words.append("--control")
     for name, value in sorted(data["settings"].items()):
@@ -117,20 +114,20 @@ def table(data):
         values = cell["values"]
         lines.append(f"{cell['label']:{width}} " + " ".join(
             f"{median(values[name]):10.4g}" if values.get(name) else f"{'-':>10}"
-            for name in shown) + f"  {likely(values, 'patched', data)}")
+            for name in shown) + f"  {likely(values, 'patched')}")
         if values.get(CONTROL):
             lines.append(f"{'':{width}} {' ' * 11 * len(shown)} {CONTROL}: "
-                         + likely(values, CONTROL, data))
+                         + likely(values, CONTROL))
     return lines + [f"  {remark}" for remark in data["remarks"]]
 
 
-def likely(values, name, data):
+def likely(values, name):
     """The ratio of a server's values to those of stock, as text."""
     pairs = values["stock"], values.get(name, [])
     ratio = ratio_of_pairs(*pairs)
     if not ratio:
         return "-"
-    low, high = (interval(*pairs, data.get("starts") or 1) or (ratio["low"], ratio["high"]))
+    low, high = interval(*pairs) or (ratio["low"], ratio["high"])
     return f"{ratio['median']:.2f} ({low:.2f} to {high:.2f}, {ratio['pairs']} pairs)"
 
 
@@ -149,7 +146,7 @@ def gains(data):
         if not ratio or not ratio["median"]:
             continue
         middle = ratio["median"]
-        low, high = interval(*pairs, data.get("starts") or 1) or (middle, middle)
+        low, high = interval(*pairs) or (middle, middle)
         if not is_rate(data, cell):
             # The inverse of the ratio, which is of an even number of pairs, too
             middle, high, low = (1 / max(one, 1e-6) for one in (middle, low, high))
@@ -255,13 +252,13 @@ def write_claims(file, results, scenarios, claims):
                 first = name
             elif needed:
                 raise ClaimError(f"sql-bench/claims: {series} {name} has no cell '{label}'")
-        machine, starts = data["machine"], data.get("starts") or 1
+        machine = data["machine"]
         pairs = median([len(cell["values"]["stock"]) for cell in complete(data)])
         measured.append(
             f"| `{command(data, scenarios[name], series)}` | "
             f"{re.split('[-+]', data['versions'].get('stock', series))[0]} | "
             f"{data['date']} | {machine['cpu']} | {machine['revision']} | "
-            f"{pairs:.0f}{f' in {starts} starts' * (starts > 1)} |")
+            f"{pairs:.0f} |")
     text += ["", "## How each was measured", "",
              "| command | MariaDB | date | processor | revision | pairs |",
              "|---|---|---|---|---|---|", *measured, "",

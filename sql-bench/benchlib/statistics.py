@@ -27,21 +27,15 @@ def ratio_of_pairs(stock, patched):
             "low": ratios[0], "high": ratios[-1], "pairs": len(ratios)}
 
 
-def interval(stock, patched, starts=1, rounds=2000):
+def interval(stock, patched, rounds=2000):
     """Where the median ratio of the pairs lies with a probability of 95 %, as (low, high), by
-    bootstrap: starts of the servers are drawn at random, and then pairs of each. The pairs of a
-    start follow each other. One start alone says nothing of how much starts differ, so the
-    interval is then too narrow. None where ratio_of_pairs() is, and of a single pair.
+    bootstrap. None where ratio_of_pairs() is, and of a single pair.
     """
     pairs = list(zip(stock, patched))
     if len(pairs) < 2 or not all(a > 0 for a, _ in pairs):
         return None
     ratios = [b / a for a, b in pairs]
-    each = -(-len(ratios) // starts)
-    groups = [ratios[at:at + each] for at in range(0, len(ratios), each)]
     chance = random.Random(1)
-    medians = sorted(
-        statistics.median(
-            ratio for group in chance.choices(groups, k=len(groups))
-            for ratio in chance.choices(group, k=len(group))) for _ in range(rounds))
+    medians = sorted(statistics.median(chance.choices(ratios, k=len(ratios)))
+                     for _ in range(rounds))
     return medians[rounds // 40], medians[-1 - rounds // 40]
