@@ -123,7 +123,7 @@ class Run:
             "unit": scenario.unit,
             "higher_is_better": scenario.higher_is_better,
             "settings": dict(settings, quick=options.quick),
-            "quick": options.quick, "pairs": self.pairs,
+            "pairs": self.pairs,
             "date": datetime.date.today().isoformat(),
             "machine": machine(), "versions": {},
             "cells": [dict(cell, values={v: [] for v in VARIANTS})

@@ -58,7 +58,7 @@ def data(**more):
     """What a run keeps, of one scenario with one cell."""
     return dict({"scenario": "s", "title": "T",
                  "question": "Q?", "method": "M.", "caveat": "C.",
-                 "unit": "u", "quick": False, "pairs": 5,
+                 "unit": "u", "pairs": 5,
                  "settings": {"quick": False}, "higher_is_better": True,
                  "date": "D", "versions": {}, "remarks": [],
                  "machine": {"cpus": 2, "cpu": "c", "memory_GiB": 1,
@@ -1228,7 +1228,7 @@ class ReportTest(Case):
         self.assertEqual(text, "BUILD/bench open-tables --cache 64,8192")
         again = {"label": "one", "values": {
             "stock": [1.0], "patched": [3.0], "stock again": [1.0]}}
-        for more, words in (({"quick": True}, "--quick"),
+        for more, words in (({"settings": {"quick": True}}, "--quick"),
                             ({"pairs": 3}, "--pairs 3"),
                             ({"cells": [again]}, "--pairs 5 --control")):
             self.assertEqual(report.command(data(**more), Fake()), f"BUILD/bench s {words}")

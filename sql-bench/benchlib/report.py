@@ -83,9 +83,9 @@ def command(data, scenario, series=FIRST_SERIES):
     """The command that repeats a measurement, with the options that differ from the defaults."""
     defaults = scenario.defaults()
     words = ["BUILD/bench", data["scenario"]]
-    if data["quick"]:
+    if data["settings"]["quick"]:
         words.append("--quick")
-    if not data["quick"] and data["pairs"] != scenario.pairs:
+    elif data["pairs"] != scenario.pairs:
         words += ["--pairs", str(data["pairs"])]
     if CONTROL in names(data) and scenario.asks_for_control:
         words.append("--control")
