@@ -14,7 +14,7 @@ import pathlib
 import re
 import shutil
 import signal
-import socket
+import socketserver
 import struct
 import subprocess
 import sys
@@ -28,8 +28,7 @@ sys.dont_write_bytecode = True
 
 import bench                                            # noqa: E402
 import scenarios                                        # noqa: E402
-from scenarios import (cold_open, ddl, farm, give_back, hits,  # noqa: E402
-                       instructions, memory, pages, warm_restart)
+from scenarios import cold_open, ddl, give_back, hits, pages, warm_restart  # noqa: E402
 from scenarios import wordpress as sites                # noqa: E402
 from benchlib import (callgrind, compare, disk, load, report,  # noqa: E402
                       signals, sysbench, usage, visitors, wire, wordpress)
@@ -180,22 +179,6 @@ class CallgrindTest(Case):
         self.assertEqual(counted.each(10, executed.append), 410)
         self.assertEqual(executed, list(range(callgrind.WARM + 10)))
 
-    def test_each_server_is_measured_for_each_cell(self):
-        options = parse("instructions", "--instructions-tables", "4",
-                        "--instructions-misses", "100")
-        session, open_tables = Mock(), iter((100, 64))
-        session.prepare.return_value = 1
-        session.status = lambda like: {like: next(open_tables)}
-        counted = Mock()
-        counted.each = lambda count, execute: execute(1) or 50.0
-        counted.once = lambda work: work() and 3600.0
-        with patch.object(instructions.wire, "Connection", lambda *_: session):
-            found = dict(instructions.Instructions.counts(counted, options))
-        self.assertEqual(sorted(found), sorted(
-            cell["label"] for cell in instructions.Instructions.cells(options)))
-        self.assertEqual(found[instructions.CLOSE], 100.0)
-        session.prepare.assert_any_call("SELECT c FROM t4 WHERE id = ?")
-
 
 class OptionsTest(Case):
     def fails(self, *words):
@@ -204,11 +187,6 @@ class OptionsTest(Case):
                 parse(*words)
         self.assertEqual(raised.exception.code, 2)
         return said.getvalue()
-
-    def test_unknown_scenario_names_those_that_there_are(self):
-        said = self.fails("nothing")
-        for name in scenarios.ALL:
-            self.assertIn(name, said)
 
     def test_values_that_make_no_sense(self):
         for word in ("--pairs=0", "--tables=0", "--sysbench-rows=-1",
@@ -447,25 +425,6 @@ class MakeOnceTest(Case):
                          {"one", "two", "ready"})
 
 
-class FarmTest(unittest.TestCase):
-    def test_page_reads_tables_that_a_site_has(self):
-        used = {name for statement in farm.READ + farm.WRITE
-                for name in re.findall(r"wp_(\w+)", statement)}
-        self.assertLessEqual(used, set(farm.SITE))
-        self.assertGreaterEqual(len(used), 10)
-        made = re.findall(r"TABLE wp_(\w+)", farm.create_site(7))
-        self.assertEqual(made, list(farm.SITE))
-        self.assertEqual(len(made), pages.TABLES)
-
-    def test_each_cell_has_a_part_and_a_state(self):
-        labels = [cell["label"] for cell in sites.Wordpress.cells(parse(
-            "wordpress", "--rate=50", "--wordpress-engines=aria", "--wordpress-caches=400"))]
-        self.assertEqual(labels[:1] + labels[len(pages.CLOSED_LABELS):][:1], [
-            "aria, table_open_cache=400: closed loop: pages/s",
-            "aria, table_open_cache=400: warm, 50 %: pages/s"])
-        self.assertEqual(len(labels), len(pages.CLOSED_LABELS) + 2 * len(pages.OPEN_LABELS))
-
-
 class FakePages(pages.Pages):
     """Sites of which nothing is there; every page takes 10 ms."""
 
@@ -556,10 +515,11 @@ class PagesTest(Case):
         self.assertEqual(pages.of_generator([{"label": "of old data"}]), [])
 
 
-class StubServer(threading.Thread):
+class StubServer(socketserver.ThreadingUnixStreamServer):
     """Speaks as much of the protocol as a client needs who logs in and sends text;
     what it was sent is in said, a list for each connection."""
 
+    request_queue_size = 64
     SALT = b"saltsaltsaltsaltsalt"
     # LONG_PASSWORD, CONNECT_WITH_DB, PROTOCOL_41, TRANSACTIONS,
     # SECURE_CONNECTION, MULTI_RESULTS, PLUGIN_AUTH
@@ -575,56 +535,41 @@ class StubServer(threading.Thread):
                b"SELECT late": [*HEAD, b"\1x", b"\xff\x26\x05#HY000too late"]}
 
     def __init__(self, path):
-        super().__init__(daemon=True)
-        self.path = str(path)
-        self.said, self.serving = [], []
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(self.path)
-        self.listener.listen(64)
-        self.start()
-
-    def run(self):
-        with contextlib.suppress(OSError):
-            while True:
-                connection, _ = self.listener.accept()
-                self.serving.append(threading.Thread(
-                    target=self.serve, args=(connection,), daemon=True))
-                self.serving[-1].start()
+        super().__init__(str(path), StubSession)
+        self.said = []
+        threading.Thread(target=self.serve_forever, args=(0.01,)).start()
 
     def close(self):
         """Return when said has all that the clients sent. They have ended."""
-        self.listener.shutdown(socket.SHUT_RDWR)
-        self.join()
-        for one in self.serving:
-            one.join()
-        self.listener.close()
+        self.shutdown()
+        self.server_close()
 
-    def serve(self, connection):
-        stream = connection.makefile("rb")
-        said = []
-        self.said.append(said)
 
-        def read():
-            head = stream.read(4)
-            if len(head) < 4:
-                raise ConnectionError
-            said.append(stream.read(int.from_bytes(head[:3], "little")))
-            return said[-1]
+class StubSession(socketserver.StreamRequestHandler):
+    def read(self):
+        head = self.rfile.read(4)
+        if len(head) < 4:
+            raise ConnectionError
+        self.said.append(self.rfile.read(int.from_bytes(head[:3], "little")))
+        return self.said[-1]
 
-        def send(first, *payloads):
-            connection.sendall(b"".join(
-                struct.pack("<I", len(one))[:3] + bytes((first + number,)) + one
-                for number, one in enumerate(payloads)))
+    def send(self, first, *payloads):
+        self.wfile.write(b"".join(
+            struct.pack("<I", len(one))[:3] + bytes((first + number,)) + one
+            for number, one in enumerate(payloads)))
 
-        with contextlib.suppress(ConnectionError, OSError), connection:
-            send(0, self.HELLO)
-            read()
-            send(2, self.DONE)
-            while (command := read())[:1] != b"\1":
+    def handle(self):
+        self.said = []
+        self.server.said.append(self.said)
+        with contextlib.suppress(OSError):
+            self.send(0, StubServer.HELLO)
+            self.read()
+            self.send(2, StubServer.DONE)
+            while (command := self.read())[:1] != b"\1":
                 text = command[1:]
-                send(1, *self.ANSWERS.get(
-                    text, [*self.HEAD, b"\3one", b"\xfb", self.END]
-                    if text.startswith(b"SELECT") else [self.DONE]))
+                self.send(1, *StubServer.ANSWERS.get(
+                    text, [*StubServer.HEAD, b"\3one", b"\xfb", StubServer.END]
+                    if text.startswith(b"SELECT") else [StubServer.DONE]))
 
 
 @unittest.skipUnless(shutil.which("mariadb_config"), "needs libmariadb-dev")
@@ -841,10 +786,6 @@ class WordpressTest(Case):
             with self.assertRaises(BenchError):
                 wordpress.of_one_connection(rows)
 
-    def test_every_kind_of_page_is_recorded(self):
-        self.assertEqual(set(sites.KINDS), set(wordpress.PAGES))
-        self.assertEqual(sum(sites.KINDS.values()), 100)
-
     def test_page_that_is_an_error_is_not_recorded(self):
         site = wordpress.Site(pathlib.Path("/none"), Mock())
         site.server.sql.return_value = [["5"]]
@@ -856,25 +797,6 @@ class WordpressTest(Case):
                 site.request.return_value = wrong
                 with self.assertRaises(BenchError):
                     site.see(name)
-
-    def test_what_is_not_wordpress_leaves_nothing_behind(self):
-        new = self.work / "new" / "program"
-
-        def package(files):
-            def unpack(work):
-                (work / "root").mkdir()
-                for name, target in files.items():
-                    os.symlink(target, work / "root" / name)
-                return work / "root"
-            return patch.object(wordpress, "unpack_package", unpack)
-
-        with package({}), self.assertRaises(BenchError):
-            wordpress.unpack(new)
-        self.assertEqual(list(new.parent.iterdir()), [])
-        with package({"wp-load.php": __file__, "wp-config.php": "/etc/hostname"}):
-            wordpress.unpack(new)
-        self.assertFalse((new / "wp-config.php").is_symlink())
-        self.assertEqual((new / "wp-config.php").read_text(), wordpress.CONFIG)
 
     def php(self, text):
         """A site whose PHP is a shell script."""
@@ -907,30 +829,12 @@ class WordpressTest(Case):
             while "State:\tZ" not in status.read_text():
                 pass
 
-    def test_site_has_all_tables_and_an_account_of_its_own(self):
-        text = sites.clone(7, ["wp_posts", "wp_links"])
-        for wanted in ("USE site7;", "GRANT ALL ON site7.* TO site7@localhost;", *(
-                f"{what} {table} {how} wordpress.{table};" for table in ("wp_posts", "wp_links")
-                for what, how in (("CREATE TABLE", "LIKE"),
-                                  ("INSERT INTO", "SELECT * FROM")))):
-            self.assertIn(wanted, text)
-
 
 class ColdOpenTest(unittest.TestCase):
     def test_shares_are_all_tables_once(self):
         parts = load.shares(range(1, 24), 5)
         self.assertEqual([table for part in parts for table in part], list(range(1, 24)))
         self.assertEqual({len(part) for part in parts}, {4, 5})
-
-    def test_rate_is_of_all_clients_to_the_last_end(self):
-        self.assertEqual(cold_open.rate([(10, 6.0), (30, 9.0)], 5.0), 10.0)
-
-    def test_statements_are_sent_some_at_a_time(self):
-        session = Mock()
-        cold_open.ask(session, range(1, 46))
-        batches = [call.args for call in session.discard.call_args_list]
-        self.assertEqual(sum(batches, ()), tuple(map(cold_open.touch, range(1, 46))))
-        self.assertEqual([len(batch) for batch in batches], [20, 20, 5])
 
     def test_a_cell_for_all_that_is_measured(self):
         """Each part measures what its labels say, of clients that take a second."""
@@ -1054,14 +958,6 @@ class WarmRestartTest(Case):
             warm_restart.WarmRestart.summary(visitors.read_visits(file)),
             {warm_restart.P50: 4.0, warm_restart.P99_FIRST: 100.0})
 
-    def test_plugin_that_does_not_load_is_seen(self):
-        server = Mock()
-        for rows, loaded in (([], False),
-                             ([["Table_cache_load_status", "not loaded yet"]], False),
-                             ([["Table_cache_load_status", "Loading: 1"]], True)):
-            server.sql.return_value = rows
-            self.assertEqual(warm_restart.WarmRestart.has_loaded(server), loaded)
-
 
 class GiveBackTest(unittest.TestCase):
     def test_the_buffer_pool_does_not_count(self):
@@ -1071,27 +967,8 @@ class GiveBackTest(unittest.TestCase):
                             ((132, 100), (1 << 20, 5000), (65536, 30))))
         self.assertEqual(give_back.resident_without_pool(smaps), 130 << 10)
 
-    def test_the_number_is_the_part_of_the_growth(self):
-        options = parse("give-back", "--back-engines", "aria")
-        server = unittest.mock.MagicMock()
-        server.process.pid = os.getpid()
-        memory_then = iter((100, 300, 120))     # before, full, after FLUSH TABLES
-        with patch.multiple(give_back, run=Mock(), time=Mock(),
-                            resident_without_pool=lambda _: next(memory_then)):
-            found = give_back.GiveBack.measure_server(server, options, "aria: ")
-        self.assertEqual(found, {give_back.FLUSH: 90})
-
 
 class MemoryTest(Case):
-    def test_a_cell_for_all_that_is_measured(self):
-        options = parse("memory", "--memory-engines", "aria", "--memory-tables", "25")
-        server = unittest.mock.MagicMock(datadir=self.work)
-        server.process.pid = os.getpid()
-        with patch.multiple(memory, read=Mock(), heap=Mock(TABLES=memory.heap.TABLES)):
-            memory.Memory.library = None
-            found = [part + label for part in memory.Memory.parts(options)
-                     for label in memory.Memory.measure_server(server, options, part)]
-        self.assertEqual(found, [cell["label"] for cell in memory.Memory.cells(options)])
 
     def test_what_a_program_allocates_and_frees_is_seen(self):
         program = ("import pathlib, time\ndef used():\n    time.sleep(0.2)\n"
@@ -1177,13 +1054,6 @@ class ScenariosTest(unittest.TestCase):
                 labels = [cell["label"] for cell in scenario.cells(options)]
                 self.assertTrue(labels, name)
                 self.assertEqual(len(labels), len(set(labels)), name)
-
-    def test_every_scenario_says_what_it_asks_and_does_not_show(self):
-        for name, scenario in scenarios.ALL.items():
-            self.assertEqual(scenario.name, name)
-            for text in (scenario.title, scenario.question, scenario.method,
-                         scenario.caveat, scenario.unit):
-                self.assertTrue(text, name)
 
     def test_the_page_shows_cells_that_a_scenario_measures_with_the_kept_settings(self):
         for series, name, claims in report.read_claims(bench.CLAIMS):
