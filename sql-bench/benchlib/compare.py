@@ -18,7 +18,7 @@ import json
 
 from .report import gains, ratio_text
 from .scenario import CONTROL
-from .statistics import interval, ratio_of_pairs
+from .statistics import ratio_of_pairs
 
 
 PAIRS = 3
@@ -27,11 +27,10 @@ ALWAYS = 1.03                   # stock may seem so many times worse than itself
 
 def control_spread(cell):
     """How many times worse than itself stock may seem, at least 1."""
-    pairs = cell["values"]["stock"], cell["values"].get(CONTROL, [])
-    ratio = ratio_of_pairs(*pairs)
+    ratio = ratio_of_pairs(cell["values"]["stock"], cell["values"].get(CONTROL, []))
     if not ratio:
         return 1.0
-    low, high = interval(*pairs) or (ratio["low"], ratio["high"])
+    _, low, high = ratio
     return max(1.0, high, 1 / max(low, 1e-6))
 
 

@@ -8,7 +8,7 @@ import re
 from statistics import geometric_mean, median
 
 from .scenario import CONTROL
-from .statistics import interval, ratio_of_pairs
+from .statistics import ratio_of_pairs
 
 VARIANTS = ("stock", "patched")
 AS_NAMED = "as named"           # the unit of each cell is in its label
@@ -127,8 +127,7 @@ def likely(values, name):
     ratio = ratio_of_pairs(*pairs)
     if not ratio:
         return "-"
-    low, high = interval(*pairs) or (ratio["low"], ratio["high"])
-    return f"{ratio['median']:.2f} ({low:.2f} to {high:.2f}, {ratio['pairs']} pairs)"
+    return "{:.2f} ({:.2f} to {:.2f}, {} pairs)".format(*ratio, min(map(len, pairs)))
 
 
 def is_rate(data, cell):
@@ -141,12 +140,10 @@ def gains(data):
     ratio; a time that is halved is 2 times better."""
     found = []
     for cell in complete(data):
-        pairs = cell["values"]["stock"], cell["values"]["patched"]
-        ratio = ratio_of_pairs(*pairs)
-        if not ratio or not ratio["median"]:
+        ratio = ratio_of_pairs(cell["values"]["stock"], cell["values"]["patched"])
+        if not ratio or not ratio[0]:
             continue
-        middle = ratio["median"]
-        low, high = interval(*pairs) or (middle, middle)
+        middle, low, high = ratio
         if not is_rate(data, cell):
             # The inverse of the ratio, which is of an even number of pairs, too
             middle, high, low = (1 / max(one, 1e-6) for one in (middle, low, high))
@@ -154,16 +151,10 @@ def gains(data):
     return found
 
 
-def load(directory, names):
-    """{scenario: data} of the raw data that is there."""
-    found = {}
-    for name in names:
-        file = directory / f"{name}.json"
-        if file.exists():
-            data = paired(json.loads(file.read_text()))
-            if complete(data):
-                found[name] = data
-    return found
+def load(file):
+    """The raw data of a scenario, None if it has no complete cell."""
+    data = paired(json.loads(file.read_text())) if file.exists() else None
+    return data if data and complete(data) else None
 
 
 def read_claims(file):
@@ -230,10 +221,9 @@ def write_claims(file, results, scenarios, claims):
     text = ["<!-- SPDX-License-Identifier: GPL-2.0-only -->",
             "# Performance, stock against patched", "",
             *METHOD.format(where=where).splitlines(), ""]
-    measured, last = [], None
+    measured, questions, last = [], {}, None
     for series, name, rows in claims:
-        path = results / series / f"{name}.json"
-        data = load(path.parent, [name]).get(name)
+        data = load(results / series / f"{name}.json")
         if not data:
             raise ClaimError(f"sql-bench/claims: no raw data {series}/{name}")
         if series != last:
@@ -243,6 +233,8 @@ def write_claims(file, results, scenarios, claims):
                      f"| measured by | what | stock | patched | better | 95 % | "
                      f"{CONTROL} |", "|---|---|---:|---:|---:|---|---:|"]
             last = series
+        questions.setdefault(
+            name, f"- **{name}**: {data['question']} " + " ".join(data["caveat"].split()))
         anchor = anchor_of(series, name)
         first = f'<a id="{anchor}"></a>[{name}]({where}/{series}/{name}.json)'
         for claim, label, needed in rows:
@@ -262,11 +254,7 @@ def write_claims(file, results, scenarios, claims):
     text += ["", "## How each was measured", "",
              "| command | MariaDB | date | processor | revision | pairs |",
              "|---|---|---|---|---|---|", *measured, "",
-             "## What is asked, and what the numbers do not show", ""]
-    for name in dict.fromkeys(name for _, name, _ in claims):
-        data = next(load(results / series, [name])[name]
-                    for series, this, _ in claims if this == name)
-        text.append(f"- **{name}**: {data['question']} " + " ".join(data["caveat"].split()))
+             "## What is asked, and what the numbers do not show", "", *questions.values()]
     file.write_text("\n".join(text) + "\n")
 
 

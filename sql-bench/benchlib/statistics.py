@@ -11,8 +11,9 @@ def percentile(values, part):
     return ordered[min(len(ordered) - 1, int(part * len(ordered)))]
 
 
-def ratio_of_pairs(stock, patched):
-    """Median, lowest and highest of patched/stock over pairs taken in turn.
+def ratio_of_pairs(stock, patched, rounds=2000):
+    """(median, low, high) of patched/stock over pairs taken in turn: the median lies between
+    the other two with a probability of 95 %, by bootstrap.
 
     A pair is measured within minutes, so a slow phase of the machine hits
     both; the median of the pairs' ratios suffers less from noise than the
@@ -22,20 +23,8 @@ def ratio_of_pairs(stock, patched):
     pairs = list(zip(stock, patched))
     if not pairs or not all(a > 0 for a, _ in pairs):
         return None
-    ratios = sorted(b / a for a, b in pairs)
-    return {"median": statistics.median(ratios),
-            "low": ratios[0], "high": ratios[-1], "pairs": len(ratios)}
-
-
-def interval(stock, patched, rounds=2000):
-    """Where the median ratio of the pairs lies with a probability of 95 %, as (low, high), by
-    bootstrap. None where ratio_of_pairs() is, and of a single pair.
-    """
-    pairs = list(zip(stock, patched))
-    if len(pairs) < 2 or not all(a > 0 for a, _ in pairs):
-        return None
     ratios = [b / a for a, b in pairs]
     chance = random.Random(1)
     medians = sorted(statistics.median(chance.choices(ratios, k=len(ratios)))
                      for _ in range(rounds))
-    return medians[rounds // 40], medians[-1 - rounds // 40]
+    return statistics.median(ratios), medians[rounds // 40], medians[-1 - rounds // 40]
