@@ -3,9 +3,8 @@
 
 import pathlib
 import re
-import subprocess
 
-from .servers import BenchError
+from .servers import said
 
 WARM = 200                      # statements before the counting
 TOTALS = re.compile(r"^(?:totals|summary):\s*(\d+)", re.MULTILINE)
@@ -43,11 +42,7 @@ class Counted:
         self.server.stop()
 
     def control(self, *command):
-        done = subprocess.run(["vgdb", f"--pid={self.server.process.pid}",
-                               *command], stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, check=False)
-        if done.returncode:
-            raise BenchError(f"vgdb {' '.join(command)} failed:\n{done.stdout}")
+        said("vgdb", f"--pid={self.server.process.pid}", *command)
 
     def once(self, work):
         """Instructions of what work() makes the server execute."""

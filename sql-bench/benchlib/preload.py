@@ -3,9 +3,8 @@
 
 import pathlib
 import shutil
-import subprocess
 
-from .servers import BenchError
+from .servers import BenchError, said
 
 
 def compile_file(name, target, *options):
@@ -15,12 +14,8 @@ def compile_file(name, target, *options):
         raise BenchError("cc is missing; apt-get install gcc libc6-dev")
     target = target.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
-    done = subprocess.run(
-        ["cc", "-O2", "-o", str(target),
-         str(pathlib.Path(__file__).resolve().parents[1] / f"{name}.c"),
-         *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    if done.returncode:
-        raise BenchError(f"{name}.c does not compile:\n{done.stdout}")
+    said("cc", pathlib.Path(__file__).resolve().parents[1] / f"{name}.c", "-O2", "-o", target,
+         *options)
     return target
 
 

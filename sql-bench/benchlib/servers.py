@@ -23,6 +23,20 @@ class BenchError(Exception):
     """An error, in words for the user at the terminal."""
 
 
+def said(*command, **more):
+    """What a program prints; fail with that if it fails."""
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, check=False,
+                              stdin=subprocess.DEVNULL, **more)
+    except FileNotFoundError:
+        raise BenchError(f"the program {command[0]} is missing") from None
+    if done.returncode:
+        raise BenchError(f"{' '.join(map(str, command[:3]))} failed:\n"
+                         + (done.stdout + done.stderr)[-2000:])
+    return done.stdout
+
+
 RUNNING = []
 VERSIONS = {}                   # of each variant that was started
 SHUTDOWN_SECONDS = 300

@@ -4,10 +4,9 @@
 import functools
 import json
 import shutil
-import subprocess
 
 from .preload import compile_file
-from .servers import BenchError
+from .servers import BenchError, said
 from .usage import ahead_of_others
 
 MOST_CPU = 0.25                 # of the server's CPU time, without a remark
@@ -24,8 +23,7 @@ def require():
 def compile_visitors(directory):
     """Compile the generator to a directory; return its path."""
     require()
-    flags = subprocess.run(["mariadb_config", "--cflags", "--libs"], text=True,
-                           stdout=subprocess.PIPE, check=True).stdout.split()
+    flags = said("mariadb_config", "--cflags", "--libs").split()
     return compile_file("visitors", directory / "visitors", "-Wall", *flags, "-lm")
 
 
@@ -53,11 +51,7 @@ def ask(program, server, pages, **options):
              *(f"--{name.replace('_', '-')}={value}"
                for name, value in options.items() if value is not None)]
     with ahead_of_others(PRIORITY):
-        done = subprocess.run(words, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True, check=False)
-    if done.returncode:
-        raise BenchError(f"the visitors failed: {done.stderr.strip()[-2000:]}")
-    return json.loads(done.stdout)
+        return json.loads(said(*words))
 
 
 def read_visits(file):

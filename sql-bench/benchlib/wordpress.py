@@ -18,7 +18,7 @@ import time
 import urllib.parse
 
 from . import wire
-from .servers import BenchError
+from .servers import BenchError, said
 
 HOST = "example.org"
 PASSWORD = "a password"
@@ -54,20 +54,6 @@ define('AUTOMATIC_UPDATER_DISABLED', true);
 $table_prefix = 'wp_';
 require_once ABSPATH . 'wp-settings.php';
 """
-
-
-def said(*command, **more):
-    """What a program prints; fail with that if it fails."""
-    try:
-        done = subprocess.run(command, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True, check=False,
-                              stdin=subprocess.DEVNULL, **more)
-    except FileNotFoundError:
-        raise BenchError(f"the program {command[0]} is missing") from None
-    if done.returncode:
-        raise BenchError(f"{' '.join(map(str, command[:3]))} failed:\n"
-                         + (done.stdout + done.stderr)[-2000:])
-    return done.stdout
 
 
 def check():

@@ -2,10 +2,9 @@
 """The core of the table cache by itself, beside a model of what it replaces."""
 
 import json
-import subprocess
 
 from benchlib.scenario import CONTROL, Option, Scenario, integers
-from benchlib.servers import BenchError
+from benchlib.servers import said
 
 PROGRAM = "unittest/sql/table_cache-bench"
 
@@ -36,16 +35,12 @@ class TableCache(Scenario):
     @staticmethod
     def measure_pair(trees, options, _part, order):
         """Run the program once."""
-        done = subprocess.run(
-            [trees / "patched" / "release" / PROGRAM, "--runs=1",
-             f"--seconds={0.2 if options.quick else 0.5}",
-             f"--threads={options.core_threads}",
-             f"--first={'core' if order[0] == 'patched' else 'instances'}"],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
-        if done.returncode:
-            raise BenchError(f"{PROGRAM} failed:\n{done.stderr}")
+        text = said(trees / "patched" / "release" / PROGRAM, "--runs=1",
+                    f"--seconds={0.2 if options.quick else 0.5}",
+                    f"--threads={options.core_threads}",
+                    f"--first={'core' if order[0] == 'patched' else 'instances'}")
         found = {(row["shares"], row["threads"]): row
-                 for row in json.loads(done.stdout)["results"] if not row["touch"]}
+                 for row in json.loads(text)["results"] if not row["touch"]}
         for cell in TableCache.cells(options):
             row = found[cell["shares"], cell["threads"]]
             for variant, name in (("stock", "instances"), ("patched", "core"),
