@@ -198,6 +198,10 @@ def tree_of(trees, variant):
     return trees / ("patched" if variant.startswith("patched") else "stock")
 
 
+def plural(count, word):
+    return f"{count} {word}{'s' * (count > 1)}"
+
+
 def positive(text):
     """The type of an argument that is a number of something."""
     value = int(text)

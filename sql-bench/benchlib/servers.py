@@ -241,8 +241,8 @@ def make_once(made, fill, copies=(), progress=None):
     (place / "ready").touch()
 
 
-def create_tables(server, database, engine, count, progress, columns="a INT"):
-    """Make count tables t1..tcount, unless they are there."""
+def create_tables(server, database, engine, count, progress, columns="a INT", rows=""):
+    """Make count tables t1..tcount, unless they are there. rows: what follows INSERT INTO tN"""
     have = server.sql("SELECT COUNT(*) FROM information_schema.tables "
                       f"WHERE table_schema='{database}'")
     if have == [[str(count)]]:
@@ -253,5 +253,6 @@ def create_tables(server, database, engine, count, progress, columns="a INT"):
         progress(f"creating {engine} tables", first - 1, count)
         server.sql("".join(
             f"CREATE TABLE t{number} ({columns}) ENGINE={engine};\n"
+            + f"INSERT INTO t{number} {rows};\n" * bool(rows)
             for number in range(first, min(first + step, count + 1))), database)
     progress(f"creating {engine} tables", count, count)

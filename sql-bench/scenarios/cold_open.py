@@ -12,8 +12,8 @@ from benchlib import wire
 from benchlib.disk import slow_disk
 from benchlib.load import read_files, run, shares
 from benchlib.scenario import (RESERVED_DESCRIPTORS, Option, OwnServers,
-                               available_memory, descriptor_limit, tree_of)
-from benchlib.servers import BenchError, Server
+                               available_memory, descriptor_limit, plural, tree_of)
+from benchlib.servers import BenchError, Server, create_tables
 from benchlib.statistics import percentile
 
 DATABASE = "tc_cold_open"
@@ -39,8 +39,7 @@ RATE, CPU, SELECTS = "tables/s", "us of the server's CPU time a table", "SELECTs
 P999, LONGEST = (f"{name} beside {COLD} that touch cold ones, ms" for name in ("p99.9", "max"))
 RANDOM, BESIDE, POOL = "random: ", "hot: ", "load of the pool: "
 SLOW = f"hot, slow disk ({READ_DELAY} ms a read): "
-TOUCH = {f"{connections} connection{'s' * (connections > 1)}: ": connections
-         for connections in CONNECTIONS}
+TOUCH = {plural(connections, "connection") + ": ": connections for connections in CONNECTIONS}
 LONGEST_HOT = "longest hot SELECT, ms"
 LABELS = {**dict.fromkeys(TOUCH, (RATE, CPU)), RANDOM: (SELECTS,),
           BESIDE: (P999, LONGEST), SLOW: (P999, LONGEST, RATE), POOL: (LONGEST_HOT,)}
@@ -188,15 +187,9 @@ class ColdOpen(OwnServers):
 
     @classmethod
     def fill(cls, server, options, part, progress):
-        tables = cls.tables(options)
-        server.sql(f"CREATE DATABASE {DATABASE}")
-        for begin in range(1, tables + 1, 500):
-            progress("creating tables", begin - 1, tables)
-            # CREATE TABLE stores statistics, too
-            server.sql("".join(
-                f"CREATE TABLE t{number} ({COLUMNS}) ENGINE=InnoDB; "
-                f"INSERT INTO t{number} (title) VALUES ('a'),('b'),('c');\n"
-                for number in range(begin, min(begin + 500, tables + 1))), DATABASE)
+        # CREATE TABLE stores statistics, too
+        create_tables(server, DATABASE, "InnoDB", cls.tables(options), progress, COLUMNS,
+                      rows="(title) VALUES ('a'),('b'),('c')")
 
     @classmethod
     def measure_server(cls, server, options, part):

@@ -13,7 +13,7 @@ import time
 
 from benchlib import wire
 from benchlib.load import run
-from benchlib.scenario import OneByOne, Option, need_descriptors, table_bytes
+from benchlib.scenario import OneByOne, Option, need_descriptors, plural, table_bytes
 from benchlib.servers import BenchError
 from benchlib.disk import slow_disk
 
@@ -136,9 +136,9 @@ class Ddl(OneByOne):
         drops = [{"label": f"{SLOW * slow}{engine}: {what}", "engine": engine,
                   "what": what, "slow": slow} for slow in (False, True)
                  for engine in ENGINES for what in (DROP, STALL)]
-        rates = [{"label": f"{SLOW * slow}tables created and dropped, 1/s, {number} "
-                  f"connection{'s' * (number > 1)}", "connections": number,
-                  "slow": slow} for slow in (False, True) for number in CONNECTIONS]
+        rates = [{"label": f"{SLOW * slow}tables created and dropped, 1/s, "
+                  + plural(number, "connection"), "connections": number, "slow": slow}
+                 for slow in (False, True) for number in CONNECTIONS]
         # For some seconds after many files were deleted, ext4 takes long to choose an
         # inode. So those of the fast disk come before all drops
         fast = len(CONNECTIONS)

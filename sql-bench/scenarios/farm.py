@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A farm of sites like those that WordPress makes, page by page."""
 
-from benchlib.scenario import Option, engines, integers, positive
+from benchlib.scenario import Option, engines, integers
 
 from .pages import CLIENTS, GENERATOR, TABLES, Pages, account
 
@@ -142,8 +142,6 @@ class Farm(Pages):
     sites = Option("farm-sites", "number of sites", 1500, 200)
     engines = Option("farm-engines", "engines", "innodb,myisam,aria", kind=engines)
     caches = Option("farm-caches", "table_open_cache", "2000,8000", "400", integers)
-    definitions = Option("farm-definitions", "table_definition_cache (default: all fit)",
-                         None, kind=positive)
     seconds = Option("farm-seconds", "of a measurement, and of warming up before it", 20, 4)
 
     @classmethod

@@ -2,7 +2,7 @@
 """MySQL file system fragmentation benchmarks: many files that grow at once."""
 
 from benchlib import sysbench
-from benchlib.scenario import TABLE_BYTES, OneByOne, Option, engines, integers
+from benchlib.scenario import TABLE_BYTES, OneByOne, Option, engines, integers, plural
 from benchlib.servers import create_tables
 
 CONNECTIONS = 4
@@ -43,7 +43,7 @@ class FileFragmentation(OneByOne):
 
     @classmethod
     def cells(cls, options):
-        return [{"label": f"rows/s inserted, {engine}, {count} table{'s' * (count > 1)}",
+        return [{"label": f"rows/s inserted, {engine}, {plural(count, 'table')}",
                  "engine": engine, "tables": count}
                 for engine in cls.engines(options) for count in cls.counts(options)]
 

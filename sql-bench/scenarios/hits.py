@@ -5,7 +5,7 @@ import contextlib
 
 from benchlib import sysbench
 from benchlib.scenario import (CONTROL, Option, Scenario, integers, need_descriptors,
-                               tree_of, words)
+                               plural, tree_of)
 from benchlib.servers import Server, make_once
 from benchlib.usage import on_one_cpu
 
@@ -15,8 +15,7 @@ PROTOCOLS = {"text": "disable", "prepared": "auto"}     # sysbench's --db-ps-mod
 
 
 def part_of(protocol, tables, connections):
-    return (f"{protocol}, {tables} table{'s' * (tables > 1)}, {connections} "
-            f"connection{'s' * (connections > 1)}: ")
+    return f"{protocol}, {plural(tables, 'table')}, {plural(connections, 'connection')}: "
 
 
 class TakingTurns(Scenario):
@@ -89,14 +88,12 @@ class Hits(TakingTurns):
     connections = Option("hits-connections", "numbers of connections", "1,8,16,256,1024",
                          "1,8", integers)
     tables = Option("hits-tables", "numbers of tables", "1,4,16", "4", integers)
-    protocols = Option("hits-protocols", "protocols", ",".join(PROTOCOLS),
-                       kind=words(*PROTOCOLS))
     seconds = Option("hits-seconds", "of a measurement", 1)
 
     @classmethod
     def settings(cls, options):
         """(part, protocol, tables, connections) of each part"""
-        return [(part_of(protocol, t, c), protocol, t, c) for protocol in cls.protocols(options)
+        return [(part_of(protocol, t, c), protocol, t, c) for protocol in PROTOCOLS
                 for t in cls.tables(options) for c in cls.connections(options)]
 
     @classmethod

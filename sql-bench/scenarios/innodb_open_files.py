@@ -12,6 +12,7 @@ DATABASE = "tc_open_files"
 SMALL, LARGE = 16, 1024         # MiB of buffer pool
 READ, WRITE, RECOVER = "reads/s", "writes/s", "s of crash recovery"
 LONGEST = "ms of the longest write"
+CONNECTIONS = 8
 
 
 class InnodbOpenFiles(OneByOne):
@@ -38,7 +39,6 @@ class InnodbOpenFiles(OneByOne):
     longest = {}                # of each server's latest writes
 
     tables = Option("files-tables", "number of tables", 20000, 2000)
-    connections = Option("files-connections", "number of connections", 8)
     limits = Option("open-files", "values of innodb_open_files", "100,2000,20000",
                     "100,2000", integers)
 
@@ -76,7 +76,7 @@ class InnodbOpenFiles(OneByOne):
             server.stop()
             server.start(*cls.limit({"pool": LARGE,
                                      "limit": max(cls.limits(options))}))
-            sysbench.run(server, "insert_rows", DATABASE, cls.connections(options),
+            sysbench.run(server, "insert_rows", DATABASE, CONNECTIONS,
                          events=cls.tables(options), tables=cls.tables(options))
             server.kill()
             begin = time.monotonic()
@@ -89,12 +89,12 @@ class InnodbOpenFiles(OneByOne):
             server.start(*cls.limit(cell))
             # Pages that the previous cell has written; and the first touch of files
             os.sync()
-            sysbench.run(server, "open_tables", DATABASE, cls.connections(options),
+            sysbench.run(server, "open_tables", DATABASE, CONNECTIONS,
                          events=cls.tables(options), seconds=cls.seconds(options),
                          tables=cls.tables(options))
         script, more = (("open_tables", {"random": "on"}) if cell["what"] == READ
                         else ("insert_rows", {}))
-        result = sysbench.run(server, script, DATABASE, cls.connections(options),
+        result = sysbench.run(server, script, DATABASE, CONNECTIONS,
                               seconds=cls.seconds(options), tables=cls.tables(options), **more)
         if cell["what"] == WRITE:
             cls.longest[server.variant] = result["longest"]

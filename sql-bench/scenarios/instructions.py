@@ -2,11 +2,12 @@
 """What a statement costs in instructions, which no other work on the machine changes."""
 
 from benchlib import callgrind, wire
-from benchlib.scenario import (CONTROL, Option, OwnServers, integers, table_bytes,
+from benchlib.scenario import (CONTROL, Option, OwnServers, integers, plural, table_bytes,
                                tree_of)
 from benchlib.servers import Server, create_tables
 
 ROWS = 2000                     # of each table that is open
+STATEMENTS = 2000               # of each kind
 DATABASE, MISSES = "tc_hit", "tc_miss_"
 HIT, MISS = "hit, ", "miss, "
 CLOSE = "SET GLOBAL table_open_cache, for each table that it closes"
@@ -59,7 +60,6 @@ class Instructions(OwnServers):
     repeatable = True
 
     tables = Option("instructions-tables", "tables of the hits", "1,4,16", kind=integers)
-    statements = Option("instructions-statements", "of each kind", 2000)
     misses = Option("instructions-misses", "tables of each engine", 3000)
 
     @classmethod
@@ -69,7 +69,7 @@ class Instructions(OwnServers):
     @classmethod
     def hits(cls, options):
         """{label: (protocol, tables)} of statements that find their tables open"""
-        return {f"{HIT}{protocol}, point SELECT, {tables} table{'s' * (tables > 1)}":
+        return {f"{HIT}{protocol}, point SELECT, {plural(tables, 'table')}":
                 (protocol, tables) for protocol in PROTOCOLS for tables in cls.tables(options)}
 
     @classmethod
@@ -93,10 +93,8 @@ class Instructions(OwnServers):
         most = max(cls.tables(options))
         create_tables(server, DATABASE, "innodb", most, progress,
                       "id INT PRIMARY KEY, k INT NOT NULL, c CHAR(120) NOT "
-                      "NULL, pad CHAR(60) NOT NULL, KEY (k)")
-        server.sql("".join(
-            f"INSERT INTO t{number + 1} SELECT seq, seq, REPEAT('c', 119), "
-            f"REPEAT('p', 59) FROM seq_1_to_{ROWS};" for number in range(most)), DATABASE)
+                      "NULL, pad CHAR(60) NOT NULL, KEY (k)", "SELECT seq, seq, "
+                      f"REPEAT('c', 119), REPEAT('p', 59) FROM seq_1_to_{ROWS}")
         for engine in ENGINES:
             create_tables(server, MISSES + engine, engine, cls.misses(options), progress)
 
@@ -109,9 +107,8 @@ class Instructions(OwnServers):
     def counts(cls, counted, options):
         """Yield (label, instructions a statement)."""
         session = wire.Connection(counted.server.socket, DATABASE)
-        count = cls.statements(options)
         for label, (protocol, tables) in cls.hits(options).items():
-            yield label, counted.each(count, executor(session, protocol, tables))
+            yield label, counted.each(STATEMENTS, executor(session, protocol, tables))
 
         def miss(number):
             session.discard(f"SELECT * FROM t{number % cls.misses(options) + 1}")
@@ -131,5 +128,5 @@ class Instructions(OwnServers):
                     f"SET GLOBAL table_open_cache = {SMALL}"))
                 yield CLOSE, cost / (opened - open_tables())
             session.query(f"SET GLOBAL table_open_cache = {SMALL}")
-            yield MISS + engine, counted.each(count, miss)
+            yield MISS + engine, counted.each(STATEMENTS, miss)
         session.close()

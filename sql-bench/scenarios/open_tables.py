@@ -4,7 +4,7 @@
 from benchlib import sysbench
 from benchlib.scenario import (INNODB_FILES, OneByOne, Option, engines,
                                innodb_options, integers, need_descriptors,
-                               table_bytes)
+                               plural, table_bytes)
 from benchlib.servers import create_tables
 
 # Statements a table by several threads.  With 2, InnoDB's measurements took less
@@ -36,27 +36,20 @@ class OpenTables(OneByOne):
     threads = Option("threads", "numbers of threads", "1,16,128", "1,16", integers)
 
     @classmethod
-    def settings(cls, options):
-        return (cls.tables(options), cls.caches(options), cls.engines(options),
-                cls.threads(options))
-
-    @classmethod
     def check(cls, options):
-        _, caches, names, _ = cls.settings(options)
-        if "myisam" in names or "aria" in names:
-            need_descriptors(max(caches) + INNODB_FILES // 2)
+        if set(cls.engines(options)) - {"innodb"}:
+            need_descriptors(max(cls.caches(options)) + INNODB_FILES // 2)
 
     @classmethod
     def disk(cls, options):
-        tables, _, names, _ = cls.settings(options)
-        return table_bytes(names, tables)
+        return table_bytes(cls.engines(options), cls.tables(options))
 
     @classmethod
     def server_options(cls, options):
-        tables, caches, names, threads = cls.settings(options)
-        settings = [f"--table-open-cache={max(caches)}",
+        tables, names = cls.tables(options), cls.engines(options)
+        settings = [f"--table-open-cache={max(cls.caches(options))}",
                     f"--table-definition-cache={len(names) * tables + 1000}",
-                    f"--max-connections={max(threads) + 20}",
+                    f"--max-connections={max(cls.threads(options)) + 20}",
                     "--open-files-limit=1048576"]
         if "innodb" in names:
             settings += innodb_options(tables)
@@ -64,30 +57,29 @@ class OpenTables(OneByOne):
 
     @classmethod
     def cells(cls, options):
-        _, caches, names, threads = cls.settings(options)
-        return [{"label": f"{engine}, {count} thread{'s' * (count > 1)}, "
-                          f"table_open_cache={cache}",
+        return [{"label": f"{engine}, {plural(count, 'thread')}, table_open_cache={cache}",
                  "engine": engine, "threads": count, "cache": cache}
-                for engine in names for count in threads for cache in caches]
+                for engine in cls.engines(options) for count in cls.threads(options)
+                for cache in cls.caches(options)]
 
     @classmethod
     def fill(cls, server, options, progress):
-        tables, _, names, _ = cls.settings(options)
-        for engine in names:
+        tables = cls.tables(options)
+        for engine in cls.engines(options):
             create_tables(server, f"tc_{engine}_{tables}", engine, tables, progress)
 
     @classmethod
     def warm_up(cls, server, options):
         """Read all definitions, so that a miss opens a table and no more."""
-        tables, _, names, _ = cls.settings(options)
+        tables = cls.tables(options)
         server.sql("SET GLOBAL table_open_cache=64")
-        for engine in names:
+        for engine in cls.engines(options):
             sysbench.run(server, "open_tables", f"tc_{engine}_{tables}", 1,
                          events=tables, tables=tables)
 
     @classmethod
     def measure(cls, server, cell, options):
-        tables, _, _, _ = cls.settings(options)
+        tables = cls.tables(options)
         threads, cache = cell["threads"], cell["cache"]
         database = f"tc_{cell['engine']}_{tables}"
         # A cache with nothing of the one before, filled

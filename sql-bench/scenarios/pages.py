@@ -35,10 +35,10 @@ def account(number):
             f"'password {number}'; GRANT ALL ON site{number}.* TO site{number}@localhost;\n")
 
 
-def server_options(pool, tables, definitions=None):
-    """Of a server for so many tables: their definitions fit, unless there is a
-    limit. pool: bytes of InnoDB's buffer pool, on top of those for the rest"""
-    return [f"--table-definition-cache={definitions or tables + 400}",
+def server_options(pool, tables):
+    """Of a server for so many tables: their definitions fit. pool: bytes of InnoDB's
+    buffer pool, on top of those for the rest"""
+    return [f"--table-definition-cache={tables + 400}",
             "--open-files-limit=1048576", f"--thread-cache-size={AT_ONCE}",
             # Connections that have been closed count until their threads notice
             f"--max-connections={4 * AT_ONCE}", f"--back-log={4 * AT_ONCE}",
@@ -71,10 +71,6 @@ class Pages(OwnServers):
     @staticmethod
     def besides(options):
         return ()
-
-    @staticmethod
-    def definitions(options):
-        """table_definition_cache, None if all fit"""
 
     @staticmethod
     def rates(options):
@@ -122,7 +118,7 @@ class Pages(OwnServers):
         pool = tables * cls.table_bytes["innodb"] // 2 * (engine == "innodb")
         return Server(tree, cls.directory(options, engine) / (data or tree.name),
                       [f"--default-storage-engine={engine}",
-                       *server_options(pool, tables, cls.definitions(options))], variant)
+                       *server_options(pool, tables)], variant)
 
     @classmethod
     def prepare(cls, trees, options, progress):

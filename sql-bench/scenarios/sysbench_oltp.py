@@ -2,16 +2,12 @@
 """Bug 33948 (2008): throughput of one table falls with many connections."""
 
 from benchlib import sysbench
-from benchlib.scenario import Option, integers, need_descriptors, words
+from benchlib.scenario import Option, integers, need_descriptors, plural
 
 from .hits import TakingTurns
 
 SCRIPTS = ("oltp_point_select", "oltp_read_only", "oltp_read_write")
 POOL = 512                      # MiB, more than twice the data
-
-
-def plural(count, word):
-    return f"{count} {word}{'s' * (count > 1)}"
 
 
 class Sysbench(TakingTurns):
@@ -34,7 +30,6 @@ class Sysbench(TakingTurns):
         "cell's ratio in that range shows nothing.")
     unit = "transactions/s"
 
-    scripts = Option("scripts", "sysbench's scripts", ",".join(SCRIPTS), kind=words(*SCRIPTS))
     threads = Option("sysbench-threads", "numbers of threads", "1,16,64,256,2048", "1,64",
                      integers)
     tables = Option("sysbench-tables", "numbers of tables", "1,16", "1", integers)
@@ -72,7 +67,7 @@ class Sysbench(TakingTurns):
     def settings(cls, options):
         """(label, script, tables, threads)"""
         return [(f"{script}, {plural(tables, 'table')}, {plural(threads, 'thread')}",
-                 script, tables, threads) for script in cls.scripts(options)
+                 script, tables, threads) for script in SCRIPTS
                 for tables in cls.tables(options) for threads in cls.threads(options)]
 
     @classmethod

@@ -3,10 +3,11 @@
 
 import json
 
-from benchlib.scenario import CONTROL, Option, Scenario, integers
+from benchlib.scenario import CONTROL, Scenario, plural
 from benchlib.servers import said
 
 PROGRAM = "unittest/sql/table_cache-bench"
+THREADS = (1, 2, 8, 64)
 
 
 class TableCache(Scenario):
@@ -23,21 +24,18 @@ class TableCache(Scenario):
         "that do nothing else meet more often than those of a server do.")
     unit = "pairs/s"
 
-    threads = Option("core-threads", "numbers of threads", "1,2,8,64", kind=integers)
-
-    @classmethod
-    def cells(cls, options):
-        return [{"label": f"{shares} share{'s' * (shares > 1)}, {threads} "
-                          f"thread{'s' * (threads > 1)}",
+    @staticmethod
+    def cells(options):
+        return [{"label": f"{plural(shares, 'share')}, {plural(threads, 'thread')}",
                  "shares": shares, "threads": threads}
-                for shares in (1, 1000) for threads in cls.threads(options)]
+                for shares in (1, 1000) for threads in THREADS]
 
     @staticmethod
     def measure_pair(trees, options, _part, order):
         """Run the program once."""
         text = said(trees / "patched" / "release" / PROGRAM, "--runs=1",
                     f"--seconds={0.2 if options.quick else 0.5}",
-                    f"--threads={options.core_threads}",
+                    f"--threads={','.join(map(str, THREADS))}",
                     f"--first={'core' if order[0] == 'patched' else 'instances'}")
         found = {(row["shares"], row["threads"]): row
                  for row in json.loads(text)["results"] if not row["touch"]}

@@ -2,11 +2,12 @@
 """What statements cost that fire triggers, if a TABLE reads them when it is written."""
 
 from benchlib import sysbench
-from benchlib.scenario import CONTROL, Option
+from benchlib.scenario import CONTROL
 
 from .hits import TakingTurns
 
 TABLES, ROWS = 4, 20000
+CONNECTIONS, SECONDS = 8, 4     # of a measurement
 SCRIPTS = ("oltp_write_only", "oltp_read_write")
 CPU = ": us of the server's CPU time a transaction"
 TRIGGERS = {"BEFORE INSERT": "SET NEW.pad=NOW()", "BEFORE UPDATE": "SET NEW.pad=NOW()",
@@ -28,9 +29,6 @@ class TriggersWritten(TakingTurns):
     caveat = (
         "sysbench takes a share of the same CPUs. The CPU time is that of all threads "
         "of the server, those that write pages and purge rows included.")
-
-    connections = Option("written-connections", "number of connections", 8)
-    seconds = Option("written-seconds", "of a measurement", 4)
 
     @staticmethod
     def disk(options):
@@ -69,10 +67,10 @@ class TriggersWritten(TakingTurns):
     @classmethod
     def warm_up(cls, server, options):
         cls.sysbench(server, SCRIPTS[0], 1, command="prewarm")
-        cls.sysbench(server, "oltp_read_write", cls.connections(options), seconds=2)
+        cls.sysbench(server, "oltp_read_write", CONNECTIONS, seconds=2)
 
     @classmethod
     def measure_setting(cls, server, options, script):
-        measured = cls.sysbench(server, script, cls.connections(options),
-                                seconds=cls.seconds(options), server_cpu=server.cpu_seconds)
+        measured = cls.sysbench(server, script, CONNECTIONS, seconds=SECONDS,
+                                server_cpu=server.cpu_seconds)
         return {script + CPU: 1e6 * measured["cpu_seconds"] / measured["events"]}

@@ -103,9 +103,7 @@ class WarmRestart(OwnServers):
     def fill(cls, server, options, part, progress):
         engine, _ = cls.settings(options)[part]
         create_tables(server, DATABASE, engine, cls.tables(options), progress,
-                      columns=COLUMNS[1:-1])
-        server.sql("".join(f"INSERT INTO t{table} () VALUES ();"
-                           for table in range(1, cls.tables(options) + 1)), DATABASE)
+                      COLUMNS[1:-1], rows="() VALUES ()")
 
     @classmethod
     def measure_server(cls, server, options, part):
