@@ -117,8 +117,7 @@ class Run:
         self.file = options.output / f"{scenario.name}.json"
         settings = {name: getattr(options, name) for name in scenario.defaults()}
         self.data = {
-            "scenario": scenario.name, "title": scenario.title,
-            "question": scenario.question,
+            "scenario": scenario.name, "question": scenario.question,
             "method": scenario.method, "caveat": scenario.caveat,
             "unit": scenario.unit,
             "higher_is_better": scenario.higher_is_better,
@@ -183,7 +182,7 @@ class Run:
         """Print the table and the scenario's remarks, and keep them beside the raw data."""
         results = [(cell, cell["values"]) for cell in self.data["cells"]]
         if not any(found for _, values in results for found in values.values()):
-            print(f"\n{self.scenario.title}: nothing was measured")
+            print(f"\n{self.scenario.name}: nothing was measured")
             return
         if all(values[variant] for _, values in results for variant in VARIANTS):
             self.data["remarks"] = self.scenario.remarks(results, self.options)

@@ -55,7 +55,7 @@ def parse(*words):
 
 def data(**more):
     """What a run keeps, of one scenario with one cell."""
-    return dict({"scenario": "s", "title": "T",
+    return dict({"scenario": "s",
                  "question": "Q?", "method": "M.", "caveat": "C.",
                  "unit": "u", "pairs": 5,
                  "settings": {"quick": False}, "higher_is_better": True,
@@ -217,8 +217,7 @@ class OptionsTest(Case):
 
 
 class Fake(OneByOne):
-    name, title = "fake", "T"
-    question, method, unit = "Q?", "M.", "u"
+    name, question, method, unit = "fake", "Q?", "M.", "u"
     pairs = 2
 
     def __init__(self, stop_after=99, error=KeyboardInterrupt):

@@ -107,7 +107,7 @@ def table(data):
     """The lines of all cells of a run, and its remarks."""
     shown = [*VARIANTS, *(name for name in names(data) if name not in VARIANTS)]
     width = max(len(cell["label"]) for cell in data["cells"])
-    lines = [f"{data['title']}, {data['unit']}",
+    lines = [f"{data['scenario']}, {data['unit']}",
              f"{'':{width}} " + " ".join(f"{name:>10}" for name in shown)
              + "  ratio (95 % interval)"]
     for cell in data["cells"]:

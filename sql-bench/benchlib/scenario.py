@@ -41,7 +41,7 @@ class Option:
 
 
 class Scenario:
-    """A scenario has a name, a title, a question and a method, for the report, and
+    """A scenario has a name, a question and a method, for the report, and
 
       cells(options)              what is measured: dictionaries with a "label"
       measure_pair(trees, options, part, order)   measures a part of the cells, and yields

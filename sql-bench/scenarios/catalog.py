@@ -44,7 +44,6 @@ def milliseconds(session, statement, repeat):
 
 class Catalog(OwnServers):
     name = "catalog"
-    title = "300,000 databases, and as many accounts"
     question = (
         "How long does an account wait for the names of its own databases and "
         "tables? How long does an administrator wait for all names, and for "

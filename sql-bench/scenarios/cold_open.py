@@ -121,7 +121,6 @@ def rate(answers, begin):
 
 class ColdOpen(OwnServers):
     name = "cold-open"
-    title = "First touch of InnoDB tables after a start"
     question = (
         "What does the first use of a table cost? How much faster are many connections than "
         "one? What do statements notice that use tables which the server knows?")

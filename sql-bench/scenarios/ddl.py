@@ -95,7 +95,6 @@ def count_syncs(text):
 
 class Ddl(OneByOne):
     name = "ddl"
-    title = "Sites that are created and dropped, beside others"
     question = (
         "How long do statements wait that have nothing to do with tables that are "
         "being dropped? How fast are CREATE and DROP?")

@@ -116,7 +116,6 @@ WRITE = [
 
 class Farm(Pages):
     name = "farm"
-    title = "A farm of sites with twelve tables each"
     question = (
         "How many pages a second does a server give to sites of which a few are "
         "popular and most are asked for now and then?")

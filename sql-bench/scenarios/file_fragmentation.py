@@ -12,7 +12,6 @@ DATABASE = "tc_fragments"
 
 class FileFragmentation(OneByOne):
     name = "file-fragmentation"
-    title = "Rows inserted at random into one table and into many"
     question = (
         "What do many files that grow at the same time cost when they are written?")
     method = (

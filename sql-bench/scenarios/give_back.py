@@ -38,7 +38,6 @@ def read(session, first, databases):
 
 class GiveBack(OwnServers):
     name = "give-back"
-    title = "Memory that goes back to the system"
     question = (
         "How much of the memory that a server has taken for tables is the "
         "system's again after FLUSH TABLES?")

@@ -72,7 +72,6 @@ class TakingTurns(Scenario):
 
 class Hits(TakingTurns):
     name = "hits"
-    title = "Statements that find their tables open"
     question = (
         "Does a server with few tables, all of them open, pay for the table cache?")
     method = (

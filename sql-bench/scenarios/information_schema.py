@@ -17,7 +17,6 @@ def large(options):
 
 class InformationSchema(OneByOne):
     name = "information-schema"
-    title = "Summing up table sizes from INFORMATION_SCHEMA.TABLES"
     question = (
         "How long does the query of monitoring tools take, which opens every "
         "table, with a small and with a large full table cache?")

@@ -17,7 +17,6 @@ CONNECTIONS = 8
 
 class InnodbOpenFiles(OneByOne):
     name = "innodb-open-files"
-    title = "Reads, writes and crash recovery by innodb_open_files"
     question = (
         "Does it matter how many files InnoDB may keep open? Does the limit still "
         "make no difference where it makes none today?")

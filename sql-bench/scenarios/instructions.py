@@ -34,7 +34,6 @@ def executor(session, protocol, tables):
 
 class Instructions(OwnServers):
     name = "instructions"
-    title = "Instructions of a statement"
     question = (
         "How many instructions does the server execute for a statement, if the "
         "table is open, and if it is not?")

@@ -25,7 +25,6 @@ def read(server, count, tables):
 
 class Memory(OwnServers):
     name = "memory"
-    title = "Memory of open tables"
     question = "How much memory does an open table take?"
     method = (
         "- Memory of the server: for each engine and number of tables, a fresh "

@@ -14,7 +14,6 @@ ROUNDS = 10
 
 class OpenTables(OneByOne):
     name = "open-tables"
-    title = "Opening many tables with a small and a large cache"
     question = ("Does opening a table cost more, the more tables are open?")
     method = (
         "SELECT * FROM tN over one-column tables without rows, each statement on "

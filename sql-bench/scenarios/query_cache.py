@@ -90,7 +90,6 @@ def insert(session, table):
 
 class QueryCache(OwnServers):
     name = "query-cache"
-    title = "A large query cache, and one INSERT that invalidates much of it"
     question = (
         "What does an INSERT cost that invalidates many cached results? What does "
         "it cost the others?")

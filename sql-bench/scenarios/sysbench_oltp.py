@@ -12,7 +12,6 @@ POOL = 512                      # MiB, more than twice the data
 
 class Sysbench(TakingTurns):
     name = "sysbench"
-    title = "sysbench OLTP, one table and 16 tables"
     question = (
         "Does a server with few tables and many connections lose anything to the "
         "table cache, or gain?")

@@ -12,7 +12,6 @@ THREADS = (1, 2, 8, 64)
 
 class TableCache(Scenario):
     name = "table-cache"
-    title = "Acquire and release of TABLEs, without a server around"
     question = (
         "What does it cost to get a TABLE and to give it back, by one thread and by several?")
     method = (

@@ -55,7 +55,6 @@ def memory_between(server, before, after):
 
 class Triggers(OneByOne):
     name = "triggers"
-    title = "Tables with triggers that are only read"
     question = ("What does one more open TABLE take, and what does a miss cost, if the "
                 "table has triggers and the statement only reads?")
     method = (

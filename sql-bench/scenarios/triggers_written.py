@@ -16,7 +16,6 @@ TRIGGERS = {"BEFORE INSERT": "SET NEW.pad=NOW()", "BEFORE UPDATE": "SET NEW.pad=
 
 class TriggersWritten(TakingTurns):
     name = "triggers-written"
-    title = "Statements that fire triggers"
     question = (
         "Does a statement that fires triggers pay for it that other statements do not "
         "read them?")

@@ -33,7 +33,6 @@ def use(session, tables):
 
 class WarmRestart(OwnServers):
     name = "warm-restart"
-    title = "The first seconds after a restart"
     question = (
         "How long do statements take in the first seconds after a restart? What does the "
         "plugin table_cache_dump change?")

@@ -27,7 +27,6 @@ def clone(number, tables):
 
 class Wordpress(Pages):
     name = "wordpress"
-    title = "Sites of WordPress"
     question = (
         "How many of WordPress's own pages does a server show, and how long does a "
         "visitor wait for one? What does a page cost it?")

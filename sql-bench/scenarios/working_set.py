@@ -18,7 +18,6 @@ BESIDE = "statements/s, beside the schema query"
 
 class WorkingSet(OneByOne):
     name = "working-set"
-    title = "A working set beside queries of INFORMATION_SCHEMA.TABLES"
     question = (
         "Does a monitoring query that opens every table of the server push the "
         "tables in use out of the table cache?")
