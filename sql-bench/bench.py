@@ -118,11 +118,8 @@ class Run:
         settings = {name: getattr(options, name) for name in scenario.defaults()}
         self.data = {
             "scenario": scenario.name, "question": scenario.question,
-            "method": scenario.method, "caveat": scenario.caveat,
-            "unit": scenario.unit,
-            "higher_is_better": scenario.higher_is_better,
-            "settings": dict(settings, quick=options.quick),
-            "pairs": self.pairs,
+            "method": scenario.method, "caveat": scenario.caveat, "unit": scenario.unit,
+            "settings": dict(settings, quick=options.quick), "pairs": self.pairs,
             "date": datetime.date.today().isoformat(),
             "machine": machine(), "versions": {},
             "cells": [dict(cell, values={v: [] for v in VARIANTS})

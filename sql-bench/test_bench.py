@@ -57,8 +57,8 @@ def data(**more):
     """What a run keeps, of one scenario with one cell."""
     return dict({"scenario": "s",
                  "question": "Q?", "method": "M.", "caveat": "C.",
-                 "unit": "u", "pairs": 5,
-                 "settings": {"quick": False}, "higher_is_better": True,
+                 "unit": "u/s", "pairs": 5,
+                 "settings": {"quick": False},
                  "date": "D", "versions": {}, "remarks": [],
                  "machine": {"cpus": 2, "cpu": "c", "memory_GiB": 1,
                              "kernel": "k"},
@@ -970,18 +970,17 @@ class CompareTest(Case):
     """Of a run with the raw data of an earlier one."""
 
     @staticmethod
-    def run_of(patched, again=5 * [100.0], unit="transactions/s", better=True, **more):
+    def run_of(patched, again=5 * [100.0], unit="transactions/s", **more):
         cell = {"label": "one", "values": {
             "stock": [100.0] * 5, "patched": patched, CONTROL: again}}
-        return data(cells=[cell], unit=unit, higher_is_better=better, **more)
+        return data(cells=[cell], unit=unit, **more)
 
     def test_what_is_worse(self):
         noise = [98.0, 102] * 2 + [100]
         for what, before, now, worse in (
                 ("a slower build", ([99.0, 100, 101, 102, 103], noise),
                  ([79.0, 80, 81, 82, 83], noise), True),
-                ("a longer time", ([5.0] * 5, noise, "s", False),
-                 ([50.0] * 5, noise, "s", False), True),
+                ("a longer time", ([5.0] * 5, noise, "s"), ([50.0] * 5, noise, "s"), True),
                 ("what stock against itself shows as well",
                  ([100.0] * 5,), ([85.0] * 5, [80.0] * 5), False)):
             with self.subTest(what):

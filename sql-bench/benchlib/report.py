@@ -131,8 +131,9 @@ def likely(values, name):
 
 
 def is_rate(data, cell):
-    """Whether more is better: where each cell has a unit of its own, its label tells."""
-    return "/s" in cell["label"] if data["unit"] == AS_NAMED else data["higher_is_better"]
+    """Whether more is better: of rates, and of the part of something that is given back."""
+    unit = cell["label"] if data["unit"] == AS_NAMED else data["unit"]
+    return "/s" in unit or unit.startswith("%")
 
 
 def gains(data):

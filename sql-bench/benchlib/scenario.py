@@ -51,8 +51,7 @@ class Scenario:
     OneByOne and OwnServers have these but for what differs between experiments.
     """
 
-    unit = ""
-    higher_is_better = True
+    unit = ""                   # "as named": that of each cell is in its label
     asks_for_control = False    # whether stock is measured twice with --control only
     pairs = 5                   # of a full run
     # Whose turn it is to be measured, one after the other; each is first, second

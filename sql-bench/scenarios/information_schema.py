@@ -30,7 +30,6 @@ class InformationSchema(OneByOne):
         "definitions again: from .frm files, and with InnoDB from its dictionary, from which a "
         "background thread evicts once a second.")
     unit = "s"
-    higher_is_better = False
 
     tables = Option("is-tables", "number of tables in the schema", 20000, 3000)
     engines = Option("is-engines", "engines", "myisam,aria,innodb", kind=engines)

@@ -54,7 +54,6 @@ class Instructions(OwnServers):
         "before 5.6, which takes more instructions.")
     unit = "instructions"
     programs = ("valgrind",)
-    higher_is_better = False
     pairs = 1
     repeatable = True
 

@@ -65,7 +65,6 @@ class Triggers(OneByOne):
         f"- '{MISS}': {MISSES} tables are read in turn with room for {ROOM}.")
     caveat = "A TABLE that a statement has written through keeps its triggers."
     unit = "as named"
-    higher_is_better = False
 
     @staticmethod
     def check(options):

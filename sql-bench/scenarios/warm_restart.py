@@ -49,7 +49,6 @@ class WarmRestart(OwnServers):
         "has started, so the plugin has a lead of as long as that takes.")
     unit = "as named"
     copied = True
-    higher_is_better = False
     pairs = 3
 
     number = Option("restart-tables", "number of tables", 8000, 1000)
