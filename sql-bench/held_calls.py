@@ -66,6 +66,16 @@ class NotReached(Exception):
     """The server does not come into the state that a case is about."""
 
 
+def query_or_skip(connection, statement, reason):
+    """Execute a statement with a variable that not every server has."""
+    try:
+        connection.query(statement)
+    except wire.Error as error:
+        if error.code != ER_UNKNOWN_SYSTEM_VARIABLE:
+            raise
+        raise Skipped(reason) from None
+
+
 class Background:
     """A statement that runs in a connection of its own."""
 
@@ -213,12 +223,8 @@ class Reopen(PowerLoss):
         connection.query("SET GLOBAL innodb_max_dirty_pages_pct = 90")
 
     def run(self, server, connection, disk):
-        try:
-            connection.query("SELECT @@GLOBAL.innodb_data_file_write_through")
-        except wire.Error as error:
-            if error.code != ER_UNKNOWN_SYSTEM_VARIABLE:
-                raise
-            raise Skipped("this server has no innodb_data_file_write_through") from None
+        query_or_skip(connection, "SELECT @@GLOBAL.innodb_data_file_write_through",
+                    "this server has no innodb_data_file_write_through")
         connection.query("SELECT * FROM t")
         connection.query("SET GLOBAL innodb_log_checkpoint_now = 1")
         since = disk.mark()
@@ -323,13 +329,8 @@ class Unzip(Discard):
         connection.query("CREATE TABLE zipped (a INT PRIMARY KEY) ENGINE=InnoDB "
                          "ROW_FORMAT=COMPRESSED")
         connection.query("INSERT INTO zipped VALUES (1)")
-        try:
-            connection.query("SET GLOBAL innodb_buffer_pool_evict = 'uncompressed'")
-        except wire.Error as error:
-            if error.code != ER_UNKNOWN_SYSTEM_VARIABLE:
-                raise
-            raise Skipped("a release build has no innodb_buffer_pool_evict; use "
-                          "--type debug") from None
+        query_or_skip(connection, "SET GLOBAL innodb_buffer_pool_evict = 'uncompressed'",
+                    "a release build has no innodb_buffer_pool_evict; use --type debug")
         since = disk.mark()
         disk.hold("inflate.page")
         reads = Background(server, "SELECT * FROM zipped")

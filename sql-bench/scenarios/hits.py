@@ -12,6 +12,10 @@ from benchlib.usage import on_one_cpu
 ROWS = 20000                    # of each table
 RATE, CPU = "statements/s", "us of the server's CPU time"
 PROTOCOLS = {"text": "disable", "prepared": "auto"}     # sysbench's --db-ps-mode
+TURNS = (
+    "Three servers are started anew for each pair: stock, patched, and stock once more as "
+    f"'{CONTROL}'. They take turns for each cell, each is the first one as often as the others, "
+    "and each has a sysbench of its own for it.")
 
 
 def part_of(protocol, tables, connections):
@@ -76,10 +80,8 @@ class Hits(TakingTurns):
         "Does a server with few tables, all of them open, pay for the table cache?")
     method = (
         f"sysbench runs oltp_point_select over InnoDB tables of {ROWS} rows, which are in the "
-        "buffer pool and in the table cache. Three servers are started anew for each pair: "
-        f"stock, patched, and stock once more as '{CONTROL}'. They take turns for each cell, "
-        "and each has a sysbench of its own for it. What connecting and preparing costs is not "
-        "measured. One connection and its client share a CPU.")
+        f"buffer pool and in the table cache. {TURNS} What connecting and preparing costs is "
+        "not measured. One connection and its client share a CPU.")
     caveat = (
         "sysbench takes a share of the same CPUs. One start of a server differs from the next "
         "by more than pairs within a start do, so each pair is a start.")

@@ -4,7 +4,7 @@
 from benchlib import sysbench
 from benchlib.scenario import Option, integers, need_descriptors, plural
 
-from .hits import TakingTurns
+from .hits import TURNS, TakingTurns
 
 SCRIPTS = ("oltp_point_select", "oltp_read_only", "oltp_read_write")
 POOL = 512                      # MiB, more than twice the data
@@ -17,9 +17,7 @@ class Sysbench(TakingTurns):
         "table cache, or gain?")
     method = (
         "sysbench's own OLTP scripts run over one million InnoDB rows in the "
-        "buffer pool, chosen evenly. Three servers are started anew for each pair: "
-        "stock, patched, and stock once more. They take turns for each cell, and each "
-        "has a sysbench of its own for it. Statements are prepared on one table, and "
+        f"buffer pool, chosen evenly. {TURNS} Statements are prepared on one table, and "
         "plain on 16, where 2048 connections would prepare 300,000.")
     caveat = (
         "sysbench takes a share of the same CPUs, the larger the simpler the statements are. "

@@ -2,9 +2,8 @@
 """What statements cost that fire triggers, if a TABLE reads them when it is written."""
 
 from benchlib import sysbench
-from benchlib.scenario import CONTROL
 
-from .hits import TakingTurns
+from .hits import TURNS, TakingTurns
 
 TABLES, ROWS = 4, 20000
 CONNECTIONS, SECONDS = 8, 4     # of a measurement
@@ -22,9 +21,7 @@ class TriggersWritten(TakingTurns):
     method = (
         f"sysbench's scripts over {TABLES} InnoDB tables of {ROWS} rows, which are in the "
         "buffer pool and in the table cache. Each table has three triggers. oltp_read_write "
-        "also reads the tables. Three servers are started anew for each pair: stock, patched, "
-        f"and stock once more as '{CONTROL}'. They take turns for each cell, each is the first "
-        "one as often as the others, and each has a sysbench of its own for it.")
+        f"also reads the tables. {TURNS}")
     caveat = (
         "sysbench takes a share of the same CPUs. The CPU time is that of all threads "
         "of the server, those that write pages and purge rows included.")
