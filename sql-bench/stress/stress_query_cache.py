@@ -181,6 +181,8 @@ class Writer:
 
 
 class Reader:
+    ENABLE_EVERY = 100              # reads
+
     def __init__(self, args, notes, number):
         self.args, self.notes = args, notes
         self.session = connect(args)
@@ -202,45 +204,48 @@ class Reader:
         return None
 
     def step(self):
-        rnd = self.rnd
-        table, row = rnd.choice(TABLES), rnd.randrange(ROWS)
-        # Different texts make many results to be invalidated at a time
-        text = "" if rnd.randrange(2) else f" AND {rnd.randrange(1, 300)}"
-        what = rnd.randrange(10)
         try:
-            if self.done % 100 == 0:
+            if self.done % self.ENABLE_EVERY == 0:
                 # Disabling the cache has disabled it for this session
                 self.session.query("SET query_cache_type=1")
-            if what < 4:
-                return self._read(
-                    f"SELECT v FROM {table} WHERE k={key(table, row)}{text}", [(table, row)])
-            if what < 6:
-                return self._read(
-                    f"SELECT m.v, i.v, a.v FROM m, i, a WHERE m.k={row} AND "
-                    f"i.k={row} AND a.k={row}{text}", [("m", row), ("i", row), ("a", row)])
-            if what == 6:
-                return self._read(f"SELECT mv, iv FROM w WHERE k={row}{text}",
-                                  [("m", row), ("i", row)])
-            if what == 7:
-                return self._read(
-                    f"SELECT v FROM g WHERE 1{text} ORDER BY k",
-                    [("c1", r) for r in range(ROWS)] + [("c2", r) for r in range(ROWS)])
-            if what == 8:
-                return self._read(
-                    f"SELECT v FROM p WHERE 1{text} ORDER BY k", [("p", r) for r in range(ROWS)])
-            # A transaction; after its first SELECT the snapshot stays. So it
-            # has to end though the SELECT fails (a lock wait timeout ends the
-            # statement only): the SELECTs to come would be in it
-            self.session.query("BEGIN")
-            try:
-                return self._read(f"SELECT v FROM i WHERE k={row}{text}", [("i", row)])
-            finally:
-                self.session.query("COMMIT")
+            return self.read()
         except wire.Error as error:
             # The cache may be disabled just now; tables may be altered
             if error.code not in DISABLED | CONFLICT:
                 raise
             return None
+
+    def read(self):
+        """Return what is wrong, or None."""
+        rnd = self.rnd
+        table, row = rnd.choice(TABLES), rnd.randrange(ROWS)
+        # Different texts make many results to be invalidated at a time
+        text = "" if rnd.randrange(2) else f" AND {rnd.randrange(1, 300)}"
+        what = rnd.randrange(10)
+        if what < 4:
+            return self._read(
+                f"SELECT v FROM {table} WHERE k={key(table, row)}{text}", [(table, row)])
+        if what < 6:
+            return self._read(
+                f"SELECT m.v, i.v, a.v FROM m, i, a WHERE m.k={row} AND i.k={row} AND "
+                f"a.k={row}{text}", [("m", row), ("i", row), ("a", row)])
+        if what == 6:
+            return self._read(f"SELECT mv, iv FROM w WHERE k={row}{text}",
+                              [("m", row), ("i", row)])
+        if what == 7:
+            return self._read(f"SELECT v FROM g WHERE 1{text} ORDER BY k",
+                              [(child, r) for child in ("c1", "c2") for r in range(ROWS)])
+        if what == 8:
+            return self._read(f"SELECT v FROM p WHERE 1{text} ORDER BY k",
+                              [("p", r) for r in range(ROWS)])
+        # A transaction; after its first SELECT the snapshot stays. So it
+        # has to end though the SELECT fails (a lock wait timeout ends the
+        # statement only): the SELECTs to come would be in it
+        self.session.query("BEGIN")
+        try:
+            return self._read(f"SELECT v FROM i WHERE k={row}{text}", [("i", row)])
+        finally:
+            self.session.query("COMMIT")
 
 
 class SlowReader(Reader):
@@ -249,29 +254,22 @@ class SlowReader(Reader):
     it from the cache or on its way into it. Now and then it goes away without reading the rest.
     """
 
-    PAD = 20000
+    PAD, ENABLE_EVERY = 20000, 20
 
-    def step(self):
+    def read(self):
         rnd = self.rnd
         table = rnd.choice(("p", "m", "i"))
         sql = (f"SELECT k, v, REPEAT(CHAR(65+v%26),{self.PAD}) FROM {table} WHERE "
                f"{rnd.randrange(1, 6)} ORDER BY k")
         known = [self.notes.get(table, row) for row in range(ROWS)]
-        try:
-            if self.done % 20 == 0:
-                self.session.query("SET query_cache_type=1")
-            self.session.send(sql)
-            time.sleep(rnd.random() * 0.1)
-            self.done += 1
-            if rnd.randrange(10) == 0:
-                self.session.close()
-                self.session = connect(self.args)
-                return None
-            got = self.session.result()
-        except wire.Error as error:
-            if error.code not in DISABLED | CONFLICT:
-                raise
+        self.session.send(sql)
+        time.sleep(rnd.random() * 0.1)
+        self.done += 1
+        if rnd.randrange(10) == 0:
+            self.session.close()
+            self.session = connect(self.args)
             return None
+        got = self.session.result()
         if len(got) != ROWS:
             return f"{sql}: {len(got)} rows"
         for row, (_, value, pad) in enumerate(got):
