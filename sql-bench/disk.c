@@ -79,31 +79,16 @@ static long left;
 static useconds_t read_delay, sync_delay;
 static const char *slow_files= "";
 
-static __typeof__(read) *next_read;
-static __typeof__(pread64) *next_pread64;
-static __typeof__(write) *next_write;
-static __typeof__(pwrite64) *next_pwrite64;
-static __typeof__(fsync) *next_fsync;
-static __typeof__(fdatasync) *next_fdatasync;
-static __typeof__(open64) *next_open64;
-static __typeof__(close) *next_close;
-static __typeof__(unlink) *next_unlink;
-static __typeof__(rmdir) *next_rmdir;
-static __typeof__(rename) *next_rename;
-static __typeof__(mkdir) *next_mkdir;
-static __typeof__(fallocate64) *next_fallocate64;
-static int (*next_inflate)(void *, int);
-
 /*
   The function that one of this library stands for.  Other libraries may call it before
   begin(); threads that race here store the same.
 */
 #define NEXT(function)                                                        \
   ({                                                                          \
-    if (!next_##function)                                                     \
-      next_##function= (__typeof__(next_##function))                          \
-        dlsym(RTLD_NEXT, #function);                                          \
-    next_##function;                                                          \
+    static __typeof__(function) *next;                                        \
+    if (!next)                                                                \
+      next= (__typeof__(next)) dlsym(RTLD_NEXT, #function);                   \
+    next;                                                                     \
   })
 
 static int open_file(const char *name)
