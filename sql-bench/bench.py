@@ -25,28 +25,27 @@ import pathlib
 import platform
 import resource
 import shutil
-import subprocess
 import sys
 import time
 import traceback
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+TOP = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(TOP / "sql-bench"), str(TOP / "BUILD/lib")]
 sys.dont_write_bytecode = True
 
 from benchlib import compare, report                   # noqa: E402
 from benchlib.program import only_one                       # noqa: E402
 from benchlib.scenario import need_disk, positive           # noqa: E402
-from benchlib.servers import VERSIONS, BenchError, stop_all  # noqa: E402
+from benchlib.servers import VERSIONS, BenchError, said, stop_all  # noqa: E402
 from benchlib.signals import obey_signals, whole           # noqa: E402
+from everything import revision                             # noqa: E402
 import scenarios                                            # noqa: E402
 
 VARIANTS = ("stock", "patched")
-TOP = pathlib.Path(__file__).resolve().parents[1]
 RESULTS = TOP / "sql-bench/results"
 CLAIMS = TOP / "sql-bench/claims"
-# Files that no benchmark reads, as git's patterns
-UNREAD = ("**/*.md", "docs/**", "sql-bench/results/**", "BUILD/lib/tested-*",
-          "mysql-test/**", "**/mysql-test/**", "unittest/**")
+# Files that no benchmark reads, beside documents, as git's patterns
+UNREAD = ("mysql-test/**", "**/mysql-test/**", "unittest/**")
 SHORT_PAIRS = 3
 
 
@@ -83,27 +82,8 @@ def machine():
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {"cpu": model, "cpus": len(os.sched_getaffinity(0)),
             "memory_GiB": round(memory / 1024 ** 3, 1),
-            "kernel": platform.release(), "sysbench": said("sysbench", "--version"),
-            "revision": revision(TOP)}
-
-
-def revision(top):
-    """The last commit that changed what is measured, or measures. "-dirty" if such files differ
-    from it, "" outside of a clone."""
-    files = ["--", ".", *(f":(exclude,top,glob){name}" for name in UNREAD)]
-    git = ["git", "-C", str(top)]
-    commit = said(*git, "log", "-1", "--format=%h", *files)
-    return commit + "-dirty" * bool(commit and said(*git, "diff", "HEAD", "--name-only", *files))
-
-
-def said(*command):
-    """The first line that a program prints, or nothing."""
-    try:
-        done = subprocess.run(command, stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL, text=True, check=False)
-    except FileNotFoundError:
-        return ""
-    return done.stdout.partition("\n")[0]
+            "kernel": platform.release(), "sysbench": said("sysbench", "--version").strip()
+            if shutil.which("sysbench") else "", "revision": revision(TOP, UNREAD)}
 
 
 class Run:

@@ -255,33 +255,6 @@ class RunTest(Case):
             run.run()
         return run
 
-    def test_revision_is_that_of_what_is_measured(self):
-        def git(*words):
-            subprocess.run(["git", "-C", self.work, "-c", "user.name=n",
-                            "-c", "user.email=e", *words], check=True, stdout=subprocess.DEVNULL)
-
-        def commit(name, text="new"):
-            (self.work / name).parent.mkdir(parents=True, exist_ok=True)
-            (self.work / name).write_text(text)
-            git("add", ".")
-            git("commit", "-m", name)
-
-        self.assertEqual(bench.revision(self.work), "")
-        git("init", "-b", "main")
-        commit("sql/cache.cc")
-        first = bench.revision(self.work)
-        self.assertRegex(first, "^[0-9a-f]{7,}$")
-        for name in ("README.md", "docs/PERFORMANCE.txt",
-                     "sql-bench/results/10.11/hits.json",
-                     "plugin/x/mysql-test/t/a.test"):
-            commit(name)
-            (self.work / name).write_text("edited")
-        self.assertEqual(bench.revision(self.work), first)
-        (self.work / "sql/cache.cc").write_text("edited")
-        self.assertEqual(bench.revision(self.work), first + "-dirty")
-        commit("sql/cache.cc", "edited")
-        self.assertNotIn(bench.revision(self.work), (first, first + "-dirty"))
-
     def test_earlier_raw_data_stays_until_there_is_new(self):
         file = self.work / "fake.json"
         self.start(Fake()).run()

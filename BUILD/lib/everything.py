@@ -190,11 +190,11 @@ def record(top, version, command, counts, revision):
         + "".join("\t".join(one) + "\n" for one in kept))
 
 
-def revision(top):
-    """The last commit that changed more than documents, with '-dirty' if the files
-    differ from it; "unknown" outside of a clone."""
+def revision(top, unread=()):
+    """The last commit that changed more than documents and files that are not read (git's
+    patterns), with '-dirty' if the others differ from it; "unknown" outside of a clone."""
     which = ["--", ".", *(f":(exclude,top,glob){name}" for name in
-                          (*DOCUMENTS, "BUILD/lib/tested*"))]
+                          (*DOCUMENTS, "BUILD/lib/tested*", *unread))]
 
     def said(*words):
         return subprocess.run(["git", "-C", str(top), *words, *which], check=False,
