@@ -286,13 +286,6 @@ class UseTest(CheckTest):
         self.assertIn("ERROR 2002: no socket", said)
         self.assertIn("--socket=FILE", said)
 
-    def test_no_client_is_an_error(self):
-        (self.programs / "mariadb").unlink()
-        if not shutil.which("mariadb", path="/usr/bin:/bin"):
-            status, said = self.run_check()
-            self.assertEqual(status, 1)
-            self.assertIn("install MariaDB's client", said)
-
     def test_wrong_usage(self):
         for words in (["--seconds"], ["--seconds=0"], ["--seconds", "1m"],
                       ["host"], ["-u"]):

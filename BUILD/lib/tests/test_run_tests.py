@@ -156,10 +156,6 @@ class TestsOfTopicTest(WorkTest):
         self.assertEqual(ran, [(own / "patched/debug", ["table_cache.qc_xa_detached"])])
         self.assertEqual(results.title, "part query-cache (debug)")
 
-    def test_a_topic_without_tests_says_so(self):
-        results = self.runner("engine-mutexes-spin").run("suite", "debug")
-        self.assertEqual(set(results.outcome.values()), {"skipped"})
-
 
 class StreamTest(unittest.TestCase):
     def test_who_is_interrupted_is_waited_for_and_heard(self):

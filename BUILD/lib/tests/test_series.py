@@ -245,13 +245,6 @@ class AloneTest(unittest.TestCase):
             for program in programs:
                 self.assertTrue((TOP / "sql-bench" / program.split()[0]).exists())
 
-    def test_a_test_has_to_fail_without_the_patch_only(self):
-        self.assertIsNone(alone_test.verdict("Assertion failed", "passed"))
-        self.assertEqual(alone_test.verdict("passed", "passed"), "passed without the patch")
-        self.assertEqual(alone_test.verdict("does not build", "passed"),
-                         "does not build without the patch")
-        self.assertEqual(alone_test.verdict("x", "y"), "with the patch: y")
-
     def test_a_crash_that_mtr_finds_at_the_end_is_of_no_test(self):
         sections = alone_test.Sections()
         for line in ("table_cache.one              w2 [ fail ]\n",
