@@ -25,10 +25,9 @@ class Option:
         self.is_list = self.kind not in (positive, float, str)  # read by __call__()
 
     def add_to(self, parser):
-        said = "" if self.full is None else f" (default {self.full}" + (
-            "" if self.quick is None else f"; quick {self.quick}") + ")"
+        quick = "" if self.quick is None else f"; quick {self.quick}"
         parser.add_argument(
-            f"--{self.name}", help=f"{self.text}{said}",
+            f"--{self.name}", help=f"{self.text} (default {self.full}{quick})",
             default=self.full if self.quick is None else None,
             metavar={positive: "N", integers: "N,N..."}.get(self.kind),
             type=str if self.is_list else self.kind)
