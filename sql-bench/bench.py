@@ -194,7 +194,8 @@ def parse(words):
     parser.add_argument("names", nargs="*", metavar="SCENARIO")
     parser.add_argument("--trees", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--pairs", type=positive,
-                        help="stock/patched pairs a cell (default 5, sysbench 15; quick 1)")
+                        help="stock/patched pairs a cell (default 5, of some scenarios "
+                        "fewer; quick 1)")
     parser.add_argument("--quick", action="store_true",
                         help="fewer cells and one pair: to see whether all works")
     parser.add_argument("--short", action="store_true",

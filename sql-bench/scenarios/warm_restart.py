@@ -4,8 +4,8 @@ the tables again."""
 
 from benchlib import visitors
 from benchlib.load import read_files, run, shares
-from benchlib.scenario import (CONTROL, TABLE_BYTES, Option, OwnServers, engines,
-                               innodb_options, need_descriptors, tree_of)
+from benchlib.scenario import (CONTROL, Option, OwnServers, engines, innodb_options,
+                               need_descriptors, table_bytes, tree_of)
 from benchlib.servers import BenchError, Server, create_tables
 from benchlib.disk import slow_disk
 from benchlib.statistics import percentile
@@ -75,8 +75,7 @@ class WarmRestart(OwnServers):
 
     @classmethod
     def disk(cls, options):
-        return 3 * cls.tables(options) * sum(
-            TABLE_BYTES[engine] for engine in cls.engines(options))
+        return 3 * table_bytes(cls.engines(options), cls.tables(options))
 
     @classmethod
     def labels(cls, options):
