@@ -32,14 +32,11 @@ class TableCache(Scenario):
     @staticmethod
     def measure_pair(trees, options, _part, order):
         """Run the program once."""
-        text = said(trees / "patched" / "release" / PROGRAM, "--runs=1",
-                    f"--seconds={0.2 if options.quick else 0.5}",
-                    f"--threads={','.join(map(str, THREADS))}",
-                    f"--first={'core' if order[0] == 'patched' else 'instances'}")
-        found = {(row["shares"], row["threads"]): row
-                 for row in json.loads(text)["results"] if not row["touch"]}
+        text = said(trees / "patched" / "release" / PROGRAM, "0.2" if options.quick else "0.5",
+                    "core" if order[0] == "patched" else "instances", *map(str, THREADS))
+        found = {(row["shares"], row["threads"]): row for row in json.loads(text)}
         for cell in TableCache.cells(options):
             row = found[cell["shares"], cell["threads"]]
             for variant, name in (("stock", "instances"), ("patched", "core"),
                                   (CONTROL, "again")):
-                yield cell["label"], variant, row[name]["pairs_per_second"]
+                yield cell["label"], variant, row[name]

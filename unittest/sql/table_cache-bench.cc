@@ -6,9 +6,7 @@
   replaces. Prints one JSON object.
 
   A pair is an acquire and the release of the same object. Threads make pairs as
-  fast as they can, on one share or on many in turn. In between they do nothing,
-  or write to as many bytes of the object as given ("touch"): a TABLE with its
-  Fields and its handler is some kilobytes that a statement writes to.
+  fast as they can, on one share or on many in turn.
 
   The model, class Instances, does what MariaDB's table_cache.cc does for a hit,
   and nothing else:
@@ -24,17 +22,15 @@
   Threads are bound to the CPUs in turn. Two threads that the scheduler may move
   often end on one CPU, and then the rate says nothing about the cache.
 
-  usage: table_cache-bench [--seconds=N] [--runs=N] [--threads=N,N...]
-                           [--first=core|instances]
-  seconds per measurement (0.5), measurements of each kind, of which the median
-  is printed (5), which of the two designs comes first in each turn (instances).
+  usage: table_cache-bench SECONDS core|instances THREADS...
+  seconds of a measurement, which of the two designs is measured first, numbers
+  of threads
 */
 
 #include "my_global.h"
 #include "my_sys.h"
 #include "table_cache_objects.h"
 
-#include <algorithm>
 #include <chrono>
 #include <string>
 #include <thread>
@@ -51,7 +47,6 @@ static const uint INSTANCES= 8;                 /* default of both designs */
 static const ulong LIMIT= 100000;
 static const Test_limit core_limit(LIMIT);
 static const uint MANY= 1000;
-static const uint TOUCH= 4096;
 static const ulonglong FIRST_TIME= 1000;
 
 struct alignas(64) Instance_list
@@ -70,12 +65,6 @@ template <> inline Core::Share *Access::share(Test_object *object)
 { return &object->share->part; }
 template <> inline bool Access::flushed(Test_object *object)
 { return object->share->flushed; }
-
-struct Payload: public Test_object
-{
-  char bytes[TOUCH];
-};
-
 
 /** The model of the design that is replaced. */
 
@@ -106,8 +95,6 @@ public:
     for (Instance &i : instances)
       mysql_mutex_destroy(&i.mutex);
   }
-
-  uint active_parts() const { return active; }
 
   Test_object *acquire(Test_share *share, Test_user *user)
   {
@@ -177,7 +164,6 @@ public:
   }
   ~Core_cache() { core.destroy(); }
 
-  uint active_parts() const { return 1; }
   Test_object *acquire(Test_share *share, Test_user *user)
   { return core.acquire(&share->part, user); }
   void add(Test_object *object, Test_user *)
@@ -195,17 +181,10 @@ public:
 };
 
 
-static double seconds= 0.5;
-
-struct Result
-{
-  double pairs;
-  ulong opened;
-  uint parts;
-};
+static double seconds;
 
 /** Objects that were opened, to be freed when no list holds them any more. */
-typedef std::vector<Payload*> Opened;
+typedef std::vector<Test_object*> Opened;
 
 
 /** Bind the calling thread to one of the CPUs that the process may use. */
@@ -228,9 +207,11 @@ static void bind_thread(ulonglong number)
 }
 
 
+/** @return pairs a second */
+
 template <class Cache>
-static Result measure(Cache *cache, Aligned_array<Test_share> &shares,
-                      uint threads, uint touch, Opened *all_opened)
+static double measure(Cache *cache, Aligned_array<Test_share> &shares,
+                      uint threads, Opened *all_opened)
 {
   std::atomic<bool> stop(false), start(false);
   std::atomic<uint> ready(0);
@@ -262,15 +243,12 @@ static Result measure(Cache *cache, Aligned_array<Test_share> &shares,
           Test_object *object= cache->acquire(share, &user);
           if (!object)
           {
-            Payload *payload= new Payload();
-            payload->share= share;
-            payload->user= &user;
-            opened[number].push_back(payload);
-            cache->add(payload, &user);
-            object= payload;
+            object= new Test_object();
+            object->share= share;
+            object->user= &user;
+            opened[number].push_back(object);
+            cache->add(object, &user);
           }
-          for (uint b= 0; b < touch; b+= 64)
-            static_cast<Payload*>(object)->bytes[b]++;
           cache->release(object);
           n++;
         }
@@ -289,114 +267,60 @@ static Result measure(Cache *cache, Aligned_array<Test_share> &shares,
     t.join();
   double took= (double) (my_interval_timer() - from) / 1e9;
 
-  Result result= { (double) pairs / took, 0, cache->active_parts() };
   for (Opened &mine : opened)
     all_opened->insert(all_opened->end(), mine.begin(), mine.end());
-  result.opened= (ulong) all_opened->size();
-  return result;
-}
-
-
-static Result median(std::vector<Result> &results)
-{
-  std::sort(results.begin(), results.end(),
-            [](const Result &a, const Result &b) { return a.pairs < b.pairs; });
-  return results[results.size() / 2];
+  return (double) pairs / took;
 }
 
 
 int main(int argc, char **argv)
 {
   MY_INIT(argv[0]);
-  uint runs= 5;
-  bool core_first= false;
-  std::vector<uint> counts= {1, 2, 4, 64};
-
-  for (int i= 1; i < argc; i++)
+  if (argc < 4 || !((seconds= atof(argv[1])) > 0))
   {
-    std::string arg(argv[i]);
-    size_t eq= arg.find('=');
-    std::string name= arg.substr(0, eq);
-    const char *value= eq == std::string::npos ? "" : argv[i] + eq + 1;
-    if (name == "--seconds")
-      seconds= atof(value);
-    else if (name == "--runs")
-      runs= (uint) atoi(value);
-    else if (name == "--first" && !strcmp(value, "core"))
-      core_first= true;
-    else if (name == "--first" && !strcmp(value, "instances"))
-      core_first= false;
-    else if (name == "--threads")
-    {
-      counts.clear();
-      for (const char *p= value; p && *p; p= strchr(p, ',') ?
-                                             strchr(p, ',') + 1 : NULL)
-        counts.push_back((uint) atoi(p));
-    }
-    else
-    {
-      fprintf(stderr, "usage: %s [--seconds=N] [--runs=N] [--threads=N,N...] "
-              "[--first=core|instances]\n", argv[0]);
-      return 1;
-    }
-  }
-  if (!runs || !(seconds > 0) || counts.empty())
+    fprintf(stderr, "usage: %s SECONDS core|instances THREADS...\n", argv[0]);
     return 1;
+  }
 
-  printf("{\"program\": \"table_cache-bench\", \"cpus\": %d, "
-         "\"seconds\": %g, \"runs\": %u, \"results\": [", my_getncpus(),
-         seconds, runs);
-  const char *comma= "";
-  for (uint touch : {0U, TOUCH})
+  const char *comma= "[";
+  for (uint n_shares : {1U, MANY})
   {
-    for (uint n_shares : {1U, MANY})
+    for (int n= 3; n < argc; n++)
     {
-      for (uint threads : counts)
+      uint threads= (uint) atoi(argv[n]);
+      double instances, core, again;
+      double *turns[]= { &instances, &core, &again };
+      if (!strcmp(argv[2], "core"))
+        std::swap(turns[0], turns[1]);
+      for (double *result : turns)
       {
-        std::vector<Result> instances, core, again;
-        for (uint run= 0; run < runs; run++)
+        Aligned_array<Test_share> shares(n_shares);
+        for (Test_share &share : shares)
+          share.flushed= false;
+        Opened opened;
+        if (result == &core)
         {
-          std::vector<Result> *turns[]= { &instances, &core, &again };
-          if (core_first)
-            std::swap(turns[0], turns[1]);
-          for (std::vector<Result> *results : turns)
-          {
-            Aligned_array<Test_share> shares(n_shares);
-            for (Test_share &share : shares)
-              share.flushed= false;
-            Opened opened;
-            if (results == &core)
-            {
-              Core_cache cache;
-              results->push_back(measure(&cache, shares, threads, touch,
-                                         &opened));
-              for (Test_share &share : shares)
-                cache.empty(&share);
-            }
-            else
-            {
-              Instances cache;
-              results->push_back(measure(&cache, shares, threads, touch,
-                                         &opened));
-            }
-            for (Payload *payload : opened)
-              delete payload;
-          }
+          Core_cache cache;
+          *result= measure(&cache, shares, threads, &opened);
+          for (Test_share &share : shares)
+            cache.empty(&share);
         }
-        Result a= median(instances), b= median(core), c= median(again);
-        printf("%s\n  {\"shares\": %u, \"threads\": %u, \"touch\": %u, "
-               "\"instances\": {\"pairs_per_second\": %.0f, \"opened\": %lu, "
-               "\"active\": %u}, \"core\": {\"pairs_per_second\": %.0f, "
-               "\"opened\": %lu, \"active\": %u}, "
-               "\"again\": {\"pairs_per_second\": %.0f}, \"ratio\": %.3f}",
-               comma, n_shares, threads, touch, a.pairs, a.opened, a.parts,
-               b.pairs, b.opened, b.parts, c.pairs, b.pairs / a.pairs);
-        fflush(stdout);
-        comma= ",";
+        else
+        {
+          Instances cache;
+          *result= measure(&cache, shares, threads, &opened);
+        }
+        for (Test_object *object : opened)
+          delete object;
       }
+      printf("%s\n  {\"shares\": %u, \"threads\": %u, \"instances\": %.0f, "
+             "\"core\": %.0f, \"again\": %.0f}",
+             comma, n_shares, threads, instances, core, again);
+      fflush(stdout);
+      comma= ",";
     }
   }
-  printf("\n]}\n");
+  printf("\n]\n");
   my_end(0);
   return 0;
 }
