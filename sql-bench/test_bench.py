@@ -178,12 +178,17 @@ class CallgrindTest(Case):
 
 
 class OptionsTest(Case):
+    def fails(self, *words):
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            with self.assertRaises(SystemExit) as raised:
+                parse(*words)
+        self.assertEqual(raised.exception.code, 2)
+        return said.getvalue()
+
     def test_values_that_make_no_sense(self):
-        for word in ("--pairs=0", "--tables=0", "--sysbench-rows=-1"):
-            with contextlib.redirect_stderr(io.StringIO()):
-                with self.assertRaises(SystemExit) as raised:
-                    parse(word)
-            self.assertEqual(raised.exception.code, 2)
+        for word in ("--pairs=0", "--tables=0", "--sysbench-rows=-1",
+                     "--rate-states=hot"):
+            self.fails(word)
         with self.assertRaises(BenchError):
             integers("64,x")
 
@@ -396,14 +401,14 @@ class FakePages(pages.Pages):
     closed_loop = "closed loop: "
     table_bytes = dict.fromkeys(("myisam", "aria", "innodb"), 1)
 
-    def __init__(self, trees):
-        self.options = parse("wordpress", "--rate=20,50")
+    def __init__(self, trees, *words):
+        self.options = parse("wordpress", "--rate=20,50", *words)
         self.options.data = self.options.trees = trees
         self.directory(self.options, "aria").mkdir(parents=True)
         self.said = []
         pages.FULL_RATES.clear()
 
-    rates = sites.Wordpress.rates
+    rates, states = sites.Wordpress.rates, sites.Wordpress.states
     sites = seconds = classmethod(lambda cls, options: 2)
     engines = classmethod(lambda cls, options: ["aria"])
     caches = classmethod(lambda cls, options: [400])
@@ -433,24 +438,36 @@ class FakePages(pages.Pages):
 
 
 class PagesTest(Case):
-    def test_each_server_is_measured_for_each_cell(self):
-        fake = FakePages(self.work)
-        found = fake.measure("patched", CONTROL, "stock")
-        self.assertEqual(set(found), {cell["label"] for cell in fake.cells(fake.options)})
-        for values in found.values():
-            self.assertEqual(list(values), ["patched", CONTROL, "stock"])
+    def fake(self, *words):
+        return FakePages(self.work / "-".join(("x", *words)), *words)
 
-    def test_rates_are_parts_of_what_stock_can_do_and_comments_go(self):
-        fake = FakePages(self.work)
-        fake.measure("patched", "stock")
+    def test_each_server_is_measured_for_each_cell(self):
+        for words in ((), ("--rate-states=warm",), ("--rate-states=cold",),
+                      ("--rate-states=cold,warm",)):
+            fake = self.fake(*words)
+            found = fake.measure("patched", CONTROL, "stock")
+            self.assertEqual(set(found), {cell["label"] for cell
+                                          in fake.cells(fake.options)}, words)
+            for values in found.values():
+                self.assertEqual(list(values), ["patched", CONTROL, "stock"])
+
+    def test_rates_are_parts_of_what_stock_can_do(self):
+        fake = self.fake()
+        fake.measure("patched", "stock", CONTROL)
         # Stock is warmed up and measured in the closed loop, once
-        start, busy = ("stock", ("--table-open-cache=400",)), ("stock", None)
-        self.assertEqual(fake.said[:3], [start, busy, busy])
-        rest = fake.said[3:]
-        self.assertEqual(rest[6:], [
-            start, busy, busy, ("stock", 200.0), ("stock", 500.0),
+        self.assertEqual([one for one in fake.said if one[1] is None][:2], [("stock", None)] * 2)
+        rates = [(variant, rate) for variant, rate in fake.said if isinstance(rate, float)]
+        self.assertEqual(rates, [(variant, rate) for variant in ("patched", "stock", CONTROL)
+                                 for rate in (200.0, 500.0) * 2])
+
+    def test_a_restart_comes_before_each_rate_and_comments_go(self):
+        fake = self.fake("--rate-states=cold")
+        pages.FULL_RATES["fake", "aria, table_open_cache=400: "] = 1000.0
+        fake.measure("stock")
+        start = ("stock", ("--table-open-cache=400",))
+        self.assertEqual(fake.said, [
+            start, ("stock", 200.0), start, ("stock", 500.0),
             ("stock", "USE site1; DELETE 1;\nUSE site2; DELETE 1;\n")])
-        self.assertEqual(rest[:6], [("patched", what) for _, what in rest[6:]])
 
     def test_what_the_generator_took_is_said(self):
         def took(share):
@@ -1014,8 +1031,10 @@ class ScenariosTest(unittest.TestCase):
             self.assertLessEqual(set(settings), set(vars(options)), name)
             vars(options).update(settings)
             labels = [cell["label"] for cell in scenarios.ALL[name].cells(options)]
-            for _, label in claims:
-                self.assertTrue(fnmatch.filter(labels, label.replace("[", "[[]")), (name, label))
+            for _, label, needed in claims:
+                if needed:
+                    self.assertTrue(fnmatch.filter(labels, label.replace("[", "[[]")),
+                                    (name, label))
 
 
 class ReportTest(Case):
@@ -1064,6 +1083,7 @@ class ReportTest(Case):
 # a remark
 10.11 s
   what is shown: pages/s | a, 1 connection
+  ? what is not measured | a, 2 connections
   all of b: [us] | b [*
 11.8 s
   the same | a, 1 connection
@@ -1100,6 +1120,7 @@ class ReportTest(Case):
                 "| `BUILD/bench s --pairs 5 --control --part low` | 10.11 |",
                 "- **s**: Q? C."):
             self.assertIn(wanted, text)
+        self.assertNotIn("not measured", text)
 
     def test_results_of_a_part_are_kept_apart(self):
         out = pathlib.Path("/nowhere/out")

@@ -5,7 +5,7 @@ from statistics import median
 
 from benchlib import visitors
 from benchlib.load import read_files
-from benchlib.scenario import CONTROL, OwnServers, need_descriptors, tree_of
+from benchlib.scenario import CONTROL, OwnServers, need_descriptors, tree_of, words
 from benchlib.servers import BenchError, Server
 from benchlib.usage import resident
 
@@ -20,6 +20,8 @@ ARRIVAL_P50, ARRIVAL_P99, LONGEST = (
     "p50 from the arrival, ms", "p99 from the arrival, ms",
     "longest from the arrival, ms")
 OPEN_LABELS = (PAGES, ARRIVAL_P50, ARRIVAL_P99, LONGEST, CPU)
+WARM, COLD = "warm", "after a restart"
+STATES = {"warm": WARM, "cold": COLD}
 GENERATOR = (
     "The visitors are one program in C (sql-bench/visitors.c) on the same CPUs; its "
     "part of the CPU time is named below the table.")
@@ -48,9 +50,9 @@ def server_options(pool, tables):
 
 
 class Pages(OwnServers):
-    """What it measures: in a closed loop, and at each of rates(options). A scenario has the
-    options sites, engines, caches (table_open_cache) and seconds (of a measurement, and of
-    warming up before it), and
+    """What it measures: in a closed loop, and at each of rates(options), in each of
+    states(options). A scenario has the options sites, engines, caches (table_open_cache) and
+    seconds (of a measurement, and of warming up before it), and
 
       fill(server, options, part, progress)   as OwnServers, of the default engine
       pages(options, engine)              {kind: (weight, statements)}
@@ -75,6 +77,10 @@ class Pages(OwnServers):
         """Of the open loop, in % of what stock can do"""
         return []
 
+    @staticmethod
+    def states(options):
+        return [WARM]
+
     @classmethod
     def settings(cls, options):
         """{part: (engine, cache)}"""
@@ -94,9 +100,11 @@ class Pages(OwnServers):
 
     @classmethod
     def labels(cls, options):
-        return dict.fromkeys(cls.settings(options), [
-            *(cls.closed_loop + label for label in CLOSED_LABELS),
-            *(at_rate(rate) + label for rate in cls.rates(options) for label in OPEN_LABELS)])
+        found = [at_rate(state, rate) + label for state in cls.states(options)
+                 for rate in cls.rates(options) for label in OPEN_LABELS]
+        if WARM in cls.states(options):
+            found = [cls.closed_loop + label for label in CLOSED_LABELS] + found
+        return dict.fromkeys(cls.settings(options), found)
 
     @classmethod
     def directory(cls, options, engine):
@@ -138,12 +146,18 @@ class Pages(OwnServers):
     def measure_server(cls, server, options, part):
         """{label: value}, of a server that runs neither before nor after."""
         engine, cache = cls.settings(options)[part]
-        cls.start(server, cache)
-        cls.ask(server, options, 100)
-        found = cls.busy(server, options)
-        for number, rate in enumerate(cls.rates(options)):
-            said = cls.ask(server, options, 300 + 100 * number, cls.full * rate / 100)
-            found.update((at_rate(rate) + label, value) for label, value in waits(said).items())
+        found = {}
+        for state in cls.states(options):
+            if state == WARM:
+                cls.start(server, cache)
+                cls.ask(server, options, 100)
+                found.update(cls.busy(server, options))
+            for number, rate in enumerate(cls.rates(options)):
+                if state == COLD:
+                    cls.start(server, cache)
+                said = cls.ask(server, options, 300 + 100 * number, cls.full * rate / 100)
+                found.update((at_rate(state, rate) + label, value)
+                             for label, value in waits(said).items())
         forget = cls.forget_comments(options, engine)
         server.sql("".join(f"USE site{number}; {forget}\n" for number
                            in range(1, cls.sites(options) + 1)))
@@ -207,9 +221,14 @@ class Pages(OwnServers):
 FULL_RATES = {}                 # of stock, by the scenario and the part
 
 
-def at_rate(rate):
+def states_of(text):
+    """An argument like warm,cold"""
+    return [STATES[word] for word in words(*STATES)(text)]
+
+
+def at_rate(state, rate):
     """How a label of the open loop begins, behind the part"""
-    return f"warm, {rate} %: "
+    return f"{state}, {rate} %: "
 
 
 def cpu_of(said):

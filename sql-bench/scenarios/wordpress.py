@@ -8,7 +8,7 @@ from benchlib import wordpress
 from benchlib.scenario import Option, engines, integers
 from benchlib.servers import BenchError
 
-from .pages import AT_ONCE, CLIENTS, GENERATOR, TABLES, Pages, account
+from .pages import AT_ONCE, CLIENTS, GENERATOR, TABLES, Pages, account, states_of
 
 # How many of 100 pages are of which kind; the scenario's choice
 KINDS = {"front": 40, "post": 35, "archive": 10, "login": 5, "admin": 5,
@@ -45,8 +45,9 @@ class Wordpress(Pages):
         "stock server shows with these sites when it is warm and its clients are all busy. "
         "That rate is measured once for each engine and cache, and is the same for each server "
         "and start. A page takes from the visitor's arrival to its end, so a stall counts for "
-        f"all who wait. At most {AT_ONCE} pages are shown at once. 'Warm' means that before, "
-        "all clients were busy for as long as is measured.")
+        f"all who wait. At most {AT_ONCE} pages are shown at once.\n\n"
+        "- 'warm': before, all clients were busy for as long as is measured.\n"
+        "- 'after a restart': the server has shown no page before.")
     caveat = (
         "Nobody renders the pages: with PHP on the same machine a page takes "
         "several times as long, and the server's share is smaller. " + GENERATOR +
@@ -62,6 +63,8 @@ class Wordpress(Pages):
     seconds = Option("wordpress-seconds", "of a measurement, and of warming up before it", 20, 3)
     rates = Option("rate", "visitors, in percent of what stock can do", "20,50,80,100", "50",
                    integers)
+    states = Option("rate-states", "warm, cold (after a restart), or both", "warm,cold",
+                    kind=states_of)
 
     @classmethod
     def check(cls, options):
