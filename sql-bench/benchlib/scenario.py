@@ -219,13 +219,18 @@ def integers(text):
     return values
 
 
-def engines(text):
-    """An argument like myisam,aria as a list."""
-    found = text.lower().split(",")
-    for engine in found:
-        if engine not in TABLE_BYTES:
-            raise BenchError(f"'{engine}' is not one of {', '.join(TABLE_BYTES)}")
-    return found
+def words(*known):
+    """A function that reads an argument like myisam,aria as a list of known words."""
+    def read(text):
+        found = text.lower().split(",")
+        for word in found:
+            if word not in known:
+                raise BenchError(f"'{word}' is not one of {', '.join(known)}")
+        return found
+    return read
+
+
+engines = words("myisam", "aria", "innodb")
 
 
 def available_memory():
