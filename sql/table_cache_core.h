@@ -92,9 +92,8 @@ public:
   static constexpr uint ENOUGH= 1024;
   /**
     A tick has 2^TICK microseconds: less than the shortest statement. Objects that
-    were released in the same tick are evicted in any order. With longer ticks a
-    search takes fewer steps, but a small cache loses hits: see
-    unittest/sql/table_cache-policy.cc.
+    were released in the same tick are evicted in any order. With shorter ticks a
+    search takes more steps.
   */
   static constexpr uint TICK= 3;
 
