@@ -696,12 +696,6 @@ TABLE_SHARE *tdc_acquire_share(THD *thd, TABLE_LIST *tl, uint flags,
         (*out_table= tc_acquire_table(thd, element, scan)))
     {
       lf_hash_search_unpin((LF_PINS*) pins);
-      if (unlikely(tc_take_record(thd, *out_table)))
-      {
-        tc_release_table(*out_table);
-        *out_table= NULL;
-        DBUG_RETURN(NULL);
-      }
       DBUG_ASSERT(!(flags & GTS_NOLOCK));
       DBUG_ASSERT(element->share);
       DBUG_ASSERT(!element->share->error);
