@@ -19,8 +19,9 @@
 
   Named_tables does the same with the name of the table, where WHERE compares it with
   constants byte by byte: the server looks for the .frm files with these names instead of
-  reading the directory. This does not find a file whose name MariaDB would encode in
-  another way, such as "@0041.frm" (A); no statement can use such a file as a table.
+  reading the directory. This does not find files that no statement can use as a table:
+  those whose name MariaDB would encode in another way, such as "@0041.frm" (A), or that
+  have more than 64 characters; and dangling links.
 */
 
 #include "sql_array.h"
