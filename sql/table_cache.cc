@@ -136,10 +136,7 @@ void tc_take_free_tables(TDC_element *element, Table_list *out)
 size_t tc_close_evicted(THD *thd __attribute__((unused)), TABLE *table)
 {
   const size_t bytes= Cached_table::weight(table);
-#ifdef ENABLED_DEBUG_SYNC
-  if (thd)
-    DEBUG_SYNC(thd, "tc_evicted_table");
-#endif
+  DEBUG_SYNC_C_IF_THD(thd, "tc_evicted_table");
   remove_table(table, true);
   return bytes;
 }
@@ -149,7 +146,7 @@ size_t tc_close_evicted(THD *thd __attribute__((unused)), TABLE *table)
 
 struct No_table_needed
 {
-  ulong excess(ulong count) const { return count; }
+  bool exceeded(ulong count) const { return count != 0; }
 };
 
 
@@ -373,7 +370,7 @@ static inline void release_table(THD *thd, TABLE *table)
       stamp= Cached_table::stamp(table);
     else if (flags & (Cached_table::SCAN | Cached_table::AHEAD))
     {
-      stamp= Table_cache::OLDEST;
+      stamp= Table_cache::OPENED_AHEAD;
       if (flags & Cached_table::SCAN)
         stamp= Table_cache::EVICT_FIRST;
       /* The statement may have left such a number there: it is no stamp. */

@@ -88,7 +88,7 @@ struct TDC_element
     them.
   */
   bool unused, scanned;
-  /** Has the share been used since it joined unused_shares? */
+  /** Has the share been used since it joined its Unused_list? */
   bool used_again;
   /** Requests for a TABLE of this share that found none free. */
   ulonglong misses;

@@ -32,11 +32,11 @@
   evicts
 
   1. from "first", the objects that were released with the stamp EVICT_FIRST;
-  2. then from "ahead", the objects that were released with the stamp OLDEST;
+  2. then from "ahead", those that were released with the stamp OPENED_AHEAD;
   3. then from "queue", all others, in the order of keys (table_cache_order.h).
 
   The key of an object in the queue is the time of its last release before it was
-  linked, or of add(), in ticks of 8 microseconds (TICK). A hit changes the
+  linked, or of add(), in ticks of 8 microseconds (TICK_SHIFT). A hit changes the
   object's stamp, but not its key. So a linked object may have a newer stamp than
   its key, or may be used. A search for a victim links the former anew, and
   unlinks the latter; its release() will link it again. That is one step for each
@@ -64,7 +64,7 @@
     A::state(Object*)          its Table_cache_state
     A::stamp(const Object*), A::set_stamp(Object*, ulonglong)
                                valid while the object is free; a user who has
-                               used it leaves another one than OLDEST and
+                               used it leaves another one than OPENED_AHEAD and
                                EVICT_FIRST
     A::user(Object*)           the user, NULL if the object is free
     A::set_user(Object*, User*)
@@ -72,10 +72,9 @@
     A::cpu()                   number of the CPU that runs this thread
     A::before_lock(User*)      acquire() is about to lock a share
 
-  A limit has a function excess(count). It returns 0 if 'count' objects may
-  stay, and otherwise a number above 0. The result may change at any moment. A
-  stamp is a number: the time of a release in microseconds, or OLDEST or
-  EVICT_FIRST, which are less than any time.
+  A limit has a function exceeded(count): must not so many objects stay? The
+  result may change at any moment. A stamp is a number: the time of a release in
+  microseconds, or OPENED_AHEAD or EVICT_FIRST, which are less than any time.
 */
 
 template <class A> class Table_cache_core
@@ -87,15 +86,15 @@ public:
   typedef typename Share::Free_list Free_list;
 
   /** Stamps that are less than any time: see release(). */
-  static constexpr ulonglong OLDEST= 1, EVICT_FIRST= 2;
+  static constexpr ulonglong OPENED_AHEAD= 1, EVICT_FIRST= 2;
   /** A search for a victim examines at most ENOUGH + 1 objects. */
   static constexpr uint ENOUGH= 1024;
   /**
-    A tick has 2^TICK microseconds: less than the shortest statement. Objects that
-    were released in the same tick are evicted in any order. With shorter ticks a
-    search takes more steps.
+    A tick has 2^TICK_SHIFT microseconds: less than the shortest statement.
+    Objects that were released in the same tick are evicted in any order. With
+    shorter ticks a search takes more steps.
   */
-  static constexpr uint TICK= 3;
+  static constexpr uint TICK_SHIFT= 3;
 
 private:
   /** A purge takes at most so many objects while it holds the locks. */
@@ -167,7 +166,7 @@ private:
     if (likely(stamp > EVICT_FIRST))
     {
       linked= QUEUE;
-      queue.insert(object, stamp >> TICK);
+      queue.insert(object, stamp >> TICK_SHIFT);
     }
     else if (stamp == EVICT_FIRST)
     {
@@ -217,8 +216,8 @@ private:
     1. It is used. It leaves the order until it is released.
     2. It is free, but others may have been released earlier. It is linked anew
        with its stamp.
-    3. It is free, and was released with EVICT_FIRST or OLDEST, or no object of
-       the queue was released in an earlier tick: it is a victim.
+    3. It is free, and was released with EVICT_FIRST or OPENED_AHEAD, or no
+       object of the queue was released in an earlier tick: it is a victim.
 
     After many hits, a search would meet all objects that were used meanwhile. So
     after ENOUGH of them it takes the free object met so far that was released
@@ -249,7 +248,7 @@ private:
     Object *oldest= NULL;
     ulonglong oldest_stamp= ~0ULL;
     mysql_mutex_assert_owner(&order_mutex);
-    for (uint met= 0; most && unlikely(limit.excess(count)); met++)
+    for (uint met= 0; most && unlikely(limit.exceeded(count)); met++)
     {
       const bool enough= met >= ENOUGH;
       if (unlikely(enough && (met > ENOUGH || !oldest || !out->is_empty())))
@@ -268,7 +267,7 @@ private:
       const ulonglong stamp= free ? A::stamp(object) : 0;
       if (free && (enough || stamp <= EVICT_FIRST ||
                    (A::state(object).linked == QUEUE &&
-                    queue.is_least(stamp >> TICK))))
+                    queue.is_least(stamp >> TICK_SHIFT))))
       {
         take(object, share, user);
         share->unlock();
@@ -359,7 +358,7 @@ public:
     Free_list victims;
     A::state(object).free= false;
     mysql_mutex_lock(&order_mutex);
-    *room= !limit.excess(count + 1);
+    *room= !limit.exceeded(count + 1);
     Share::add(count, 1);
     link(object, now);
     take_victims(limit, A::user(object), 1, &victims);
@@ -435,7 +434,7 @@ public:
     @param stamp    decides when the object is evicted:
                     - the time: when it is the one released longest ago;
                     - EVICT_FIRST: before all others;
-                    - OLDEST: after those, the last released first: tables are
+                    - OPENED_AHEAD: after those, the last released first: tables are
                       opened ahead in the order in which they will be needed;
                     - the stamp that the object had when the caller acquired it:
                       as before, because the caller did not use it

@@ -18,8 +18,7 @@ size_t (*tc_innodb_evict)(size_t bytes);
 
 struct Bytes_limit
 {
-  ulong excess(ulong) const
-  { return Table_cache_memory_limit::excess() != 0; }
+  bool exceeded(ulong) const { return Table_cache_memory_limit::excess(); }
 };
 
 

@@ -74,8 +74,8 @@ public:
   static void remove(Object *object) { List().remove(object); }
 
   /**
-    Find an object whose key was the least one when it was inserted, or close to
-    that.
+    Find an object of the list that has the least keys. While the caller empties
+    that list, objects that it inserts again may have lesser ones.
 
     @return an object that is still in the queue; the caller has to remove it, and
             may insert it again. NULL if the queue is empty
@@ -100,7 +100,10 @@ public:
     return lists[level][digit(least, level)].front();
   }
 
-  /** Is no key in the queue less than this? */
+  /**
+    True only if no key in the queue is less than this one. It may be false for the
+    least one, too, because "least" is a lower bound.
+  */
   bool is_least(ulonglong key) const { return key <= least; }
 
   /** Call f(object) for each object: see table_cache_core_check.h */

@@ -115,16 +115,15 @@ static bool is_room_for_one()
   3. Descriptors are not scarce: LOCK TABLES must not fail because it spares
      others.
 
-  This holds no lock. If it sees a number late, the scan takes the last TABLE, or
-  opens one too many.
+  The caller holds no lock, and this keeps none. If it sees a number late, the scan
+  takes the last TABLE, or opens one too many.
 */
 
 bool tc_scan_leaves_last(TDC_element *element)
 {
-  return !element->only_scanned &&
-         (is_room_for_one() || tc.has_evict_first()) &&
-         !few_descriptors_left() &&
-         free_lists(element)->elements.load(std::memory_order_relaxed) == 1;
+  return free_lists(element)->elements.load(std::memory_order_relaxed) == 1 &&
+         !element->only_scanned && !few_descriptors_left() &&
+         (is_room_for_one() || tc.has_evict_first());
 }
 
 

@@ -82,7 +82,7 @@ struct Cached_table: public Table_cache_machine
     Flags in the state of a used TABLE: what its user does at the release.
     SCAN         use the stamp EVICT_FIRST
     SCAN_OPENED  (with SCAN) add 1 to scan_opens: this user has opened the TABLE
-    AHEAD        use the stamp OLDEST
+    AHEAD        use the stamp OPENED_AHEAD
     NO_USE       use the stamp that the TABLE had before
     WEIGH        find out how many bytes the TABLE takes
   */
@@ -150,12 +150,12 @@ struct Cached_table: public Table_cache_machine
 
 struct Table_cache_limit
 {
-  ulong excess(ulong count) const
+  bool exceeded(ulong count) const
   {
     static_assert(sizeof(std::atomic<ulong>) == sizeof(tc_size), "");
     const ulong size= reinterpret_cast<const std::atomic<ulong>*>(&tc_size)->
                         load(std::memory_order_relaxed);
-    return unlikely(count > size) ? count - size :
+    return unlikely(count > size) ||
            !Table_cache_memory_limit::allows_tables();
   }
 };

@@ -46,7 +46,7 @@ typedef Table_cache_core<Access> Core;
 
 /** The time. No two calls of now() return times of the same tick. */
 static std::atomic<ulonglong> test_clock(1ULL << 40);
-static ulonglong now() { return test_clock.fetch_add(1ULL << Core::TICK); }
+static ulonglong now() { return test_clock.fetch_add(1ULL << Core::TICK_SHIFT); }
 
 struct Test_user {};
 
@@ -419,11 +419,11 @@ struct Acquiring_limit
   mutable ulong calls;
   mutable Test_object *acquired;
 
-  ulong excess(ulong count) const
+  bool exceeded(ulong count) const
   {
     if (++calls == acquire_at)
       acquired= f->acquire(share);
-    return count > n ? count - n : 0;
+    return count > n;
   }
 };
 
@@ -907,7 +907,7 @@ static void what_is_opened_ahead_goes_last_opened_first()
     Test_object *object= f.open(i);
     object->number= i;
     test_cpu= (i * 5) % 4;
-    f.release(object, i < 2 ? 0 : i == 2 ? Core::EVICT_FIRST : Core::OLDEST);
+    f.release(object, i < 2 ? 0 : i == 2 ? Core::EVICT_FIRST : Core::OPENED_AHEAD);
   }
   const Core::Share *share= f.shares[5]->part;
   ok(share->hits == 0 && share->last_release == 0,
@@ -927,7 +927,7 @@ static void what_is_opened_ahead_goes_before_what_is_used_again()
   f.release(used, Core::EVICT_FIRST);
   f.release(f.acquire(0), now);         /* It is still in the list of the first */
   f.release(last);
-  f.release(ahead, Core::OLDEST);
+  f.release(ahead, Core::OPENED_AHEAD);
   f.limit= 0;
   bool right= true;
   for (Test_object *expected : {ahead, used, last})
@@ -1098,7 +1098,7 @@ struct Model
   {
     time++;
     known->key= known->stamp == Core::EVICT_FIRST ? Key(0, time) :
-                known->stamp == Core::OLDEST ? Key(1, -time) : Key(2, time);
+                known->stamp == Core::OPENED_AHEAD ? Key(1, -time) : Key(2, time);
     put_back(known, cpu);
   }
 
@@ -1254,7 +1254,7 @@ static void random_operations(uint cpus, uint shares, ulonglong operations)
         known->object->stamp= 0;
         done[miss ? 0 : 1]++;
         known->stamp= random(scans) ? 0 :
-                      random(2) ? Core::OLDEST : Core::EVICT_FIRST;
+                      random(2) ? Core::OPENED_AHEAD : Core::EVICT_FIRST;
         model.used.push_back(known);
         if (miss)
         {
@@ -1409,7 +1409,7 @@ static void thread_main(Fixture *f, uint number, uint operations,
         f->trim();
       }
       f->release(used[n], random(10) ? 0 :
-                          random(2) ? Core::OLDEST : Core::EVICT_FIRST);
+                          random(2) ? Core::OPENED_AHEAD : Core::EVICT_FIRST);
       used[n]= used.back();
       used.pop_back();
     }

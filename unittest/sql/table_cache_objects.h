@@ -31,8 +31,7 @@ struct Test_limit
 
   Test_limit(ulong count_arg): count(count_arg), weight(~(size_t) 0) {}
   ulong operator=(ulong count_arg) { return count= count_arg; }
-  ulong excess(ulong n) const
-  { return n > count ? n - count : test_weight() > weight; }
+  bool exceeded(ulong n) const { return n > count || test_weight() > weight; }
 };
 
 struct Test_object
