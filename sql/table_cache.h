@@ -97,7 +97,10 @@ struct TDC_element
   /** TABLEs of this share that had to make room for others. */
   ulonglong evictions;
 
-  /** The table cache's lists of free TABLEs: a TABLE_cache_share, aligned. */
+  /**
+    The table cache's lists of free TABLEs: a TABLE_cache_share, which has 88 bytes
+    beside its mutex, aligned to 64 bytes. See free_lists()
+  */
   uchar free_lists[sizeof(mysql_mutex_t) + 88 + 56];
   /**
     Most names have less than half of the length that MariaDB allows. The mutex
