@@ -222,7 +222,7 @@ run_job()
 # or its end
 lock_trees()
 {
-  mkdir -p "$whole_trees"
+  mkdir -p "$whole_trees" "$trees"
   exec 8> "$whole_trees/.lock"
   flock --nonblock 8 ||
     { say "waiting for another command in BUILD/ that builds"; flock 8; }
