@@ -174,16 +174,11 @@ def read_records(top):
     return [tuple(line.split("\t")) for line in lines if line[:1] not in ("#", "")]
 
 
-def series_of(version):
-    return tuple(map(int, version.split(".")[:2]))
-
-
 def record(top, version, command, counts, revision):
-    """Put what a command has found in the place of its record of this series."""
-    kept = [one for one in read_records(top)
-            if (series_of(one[0]), one[1]) != (series_of(version), command)]
+    """Put what a command has found in the place of its record of this release."""
+    kept = [one for one in read_records(top) if one[:2] != (version, command)]
     kept.append((version, command, *map(str, counts), revision))
-    kept.sort(key=lambda one: (series_of(one[0]), one[1]))
+    kept.sort(key=lambda one: (list(map(int, re.findall(r"\d+", one[0]))), one[1]))
     pathlib.Path(top, RECORDS).write_text(
         "# SPDX-License-Identifier: GPL-2.0-only\n#\n"
         f"# What 'BUILD/test ... --record' found: {', '.join(FIELDS)}\n"

@@ -135,15 +135,16 @@ class RunsTest(WorkTest):
         self.assertEqual(everything.read_tested(file), counts)
         self.assertEqual(everything.read_tested(self.work / "none"), {})
 
-    def test_a_record_takes_the_place_of_that_of_its_series_and_command(self):
+    def test_a_record_takes_the_place_of_that_of_its_release_and_command(self):
         put(self.work / "BUILD/lib/tested.tsv")
         for version, command, passed in (
                 ("11.8.6", "suite", 1), ("10.11.18", "suite", 2),
-                ("10.11.18", "main", 3), ("10.11.19", "suite", 4)):
+                ("10.11.18", "main", 3), ("10.11.18", "suite", 4), ("10.11.9", "main", 6)):
             everything.record(self.work, version, command, (passed, 0, 5), "r1")
         self.assertEqual(everything.read_records(self.work), [
+            ("10.11.9", "main", "6", "0", "5", "r1"),
             ("10.11.18", "main", "3", "0", "5", "r1"),
-            ("10.11.19", "suite", "4", "0", "5", "r1"),
+            ("10.11.18", "suite", "4", "0", "5", "r1"),
             ("11.8.6", "suite", "1", "0", "5", "r1")])
 
     def test_runs_record_what_they_found(self):
