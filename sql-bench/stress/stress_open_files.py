@@ -91,7 +91,8 @@ class Worker(stress.Worker):
         copy = f"copy{self.number}"
         (datadir,), = self.session.text("SELECT @@datadir")
         directory = os.path.join(datadir, DATABASE)
-        self.execute(f"CREATE TABLE {copy} LIKE {table}")
+        if self.execute(f"CREATE TABLE {copy} LIKE {table}") is None:
+            return                      # without a table nobody would remove the file
         self.execute(f"ALTER TABLE {copy} DISCARD TABLESPACE")
         self.execute(f"FLUSH TABLES {table} FOR EXPORT")
         try:
