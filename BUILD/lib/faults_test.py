@@ -50,7 +50,9 @@ def programs(trees, variant, build_type, minutes, seed):
         ("kills at steps of DDL, InnoDB",
          ["crash_ddl.py", *server, "--only-kill", "--binary-log", points]),
         ("kills at steps of DDL, Aria and InnoDB",
-         ["crash_ddl.py", *server, *ATOMIC, "--only-kill", "--engines=Aria+InnoDB", points]),
+         # argparse wants the statements beside the tree
+         ["crash_ddl.py", server[0], *ATOMIC, server[1], "--only-kill",
+          "--engines=Aria+InnoDB", points]),
         ("power loss at steps of DDL", ["crash_ddl.py", *server, points])]
     if build_type == "release" and variant == "patched":
         found.append(
