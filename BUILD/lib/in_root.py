@@ -36,7 +36,8 @@ def make(trees, cache, log, suite, release, output):
         root.do("apt-get", "update", "--quiet")
         root.do("apt-get", "install", "--yes", "--quiet", "--no-install-recommends", "python3")
         status = subprocess.run(root.command(
-            "CPATH=/srv/include", f"CCACHE_DIR={TOP}/out/ccache", f"SELECTION={os.environ.get('SELECTION', '')}",
+            "CPATH=/srv/include", f"CCACHE_DIR={TOP}/out/ccache",
+            f"SELECTION={os.environ.get('SELECTION', '')}",
             str(TOP / "BUILD/package"), "--tarball", "--base", trees.name,
             "--source", "/srv/source", "--release", release, "--output", "/srv/output"),
             stdin=subprocess.DEVNULL, check=False).returncode

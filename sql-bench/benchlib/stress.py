@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The frame of the stress programs: their options, connections, and counting.
 
-A program lets many connections do by chance what its own text says. Errors that statements
-get from each other (a table that is gone, a timeout, a deadlock, a killed statement) are
-expected, and counted; an error that tells of a broken table is not. At the end, with everybody
-at rest, the server is alive and has never been started anew, the tables are sound, and no row
-of those that nobody drops (kept0, kept1...) is lost: each connection counts what it has
-committed there.
+A program lets many connections do by chance what its own text says. It counts errors that
+statements get from each other (a table that is gone, a timeout, a deadlock, a killed
+statement); an error that tells of a broken table makes it fail. When all connections have
+ended, it checks that
+
+1. the server is alive, and nobody has started it anew;
+2. CHECK TABLE finds no error;
+3. the tables that no connection drops (kept0, kept1...) have each row that a connection has
+   counted as committed.
 
 A program wants a server of its own: it drops and creates databases, and changes global
 variables. It prints one JSON object. Exit status 0 means that all was well. What a sanitizer
