@@ -18,6 +18,8 @@
   power loss may leave them. A sync covers the writes that had ended when it began. So it
   does with the size to which fallocate() has extended a file. A write to a file that was
   opened with O_DSYNC needs no sync. Creating, renaming and deleting a file last at once.
+  The journal knows a file by its inode, so a file that was renamed loses its own writes,
+  and not those of the file that had the name before.
 
   UNSYNCED_ROOT, if it is set, names a directory of which all files are watched, not only
   InnoDB's.
@@ -44,6 +46,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -61,10 +64,12 @@ struct record
 {
   char type;                    /* 'W' a write begins, 'L' an extension begins, 'E' it
                                    has ended, 'D' it has, and needs no sync (O_DSYNC),
-                                   'S' sync */
+                                   'S' sync, 'N' the file has a new name, 'U' none */
+  uint32_t size;                /* of the write; length is less if the file ended there */
   uint64_t number;              /* of the write; when the sync began */
   uint64_t ended;               /* when the write ended */
   uint64_t offset;              /* of an extension: the size before */
+  uint64_t inode;
   uint32_t length, path_length;
 };
 
@@ -217,6 +222,12 @@ static void hold(const char *what, const char *path, off_t offset)
   }
 }
 
+static uint64_t inode_of(int fd)
+{
+  struct stat status;
+  return fstat(fd, &status) ? 0 : status.st_ino;
+}
+
 /* Take the next number, and write the record to the journal */
 static void note(struct record *record, uint64_t *number, const char *path,
                  const void *data)
@@ -248,7 +259,7 @@ static ssize_t write_file(int fd, const void *buffer, size_t size, off_t offset)
 {
   char path[4096];
   const int append= offset < 0;
-  struct record record= {'W', 0, 0, 0, (uint32_t) size, 0};
+  struct record record= {'W', (uint32_t) size, 0, 0, 0, inode_of(fd), 0, 0};
   void *old;
   ssize_t result, length;
 
@@ -261,7 +272,7 @@ static ssize_t write_file(int fd, const void *buffer, size_t size, off_t offset)
   step("step-write", path);
   hold("write", path, offset);
 
-  /* Aligned for O_DIRECT. What the file does not have yet will be zero. */
+  /* Aligned for O_DIRECT */
   if (posix_memalign(&old, 4096, size))
     die("memory");
   length= NEXT(pread64)(fd, old, size, offset);
@@ -274,8 +285,7 @@ static ssize_t write_file(int fd, const void *buffer, size_t size, off_t offset)
   }
   if (length < 0)
     die("read before write");
-  memset((char*) old + length, 0, size - (size_t) length);
-
+  record.length= (uint32_t) length;
   note(&record, &record.number, path, old);
   free(old);
 
@@ -301,7 +311,7 @@ ssize_t pwrite64(int fd, const void *buffer, size_t size, off_t offset)
 int fallocate64(int fd, int mode, off_t offset, off_t length)
 {
   char path[4096];
-  struct record record= {'L', 0, 0, 0, 0, 0};
+  struct record record= {'L', 0, 0, 0, 0, inode_of(fd), 0, 0};
   struct stat status;
   int result;
 
@@ -322,7 +332,7 @@ int fallocate(int fd, int mode, off_t offset, off_t length)
 static int sync_file(int fd, int (*next)(int))
 {
   char path[4096];
-  struct record record= {'S', 0, 0, 0, 0, 0};
+  struct record record= {'S', 0, 0, 0, 0, inode_of(fd), 0, 0};
   uint64_t unused;
   int result;
 
@@ -386,10 +396,31 @@ ssize_t pread64(int fd, void *buffer, size_t count, off64_t offset)
 ssize_t pread(int fd, void *buffer, size_t count, off_t offset)
   __attribute__((alias("pread64")));
 
+/* The file of that inode has another name (type 'N'), or none (type 'U') */
+static void note_name(char type, uint64_t inode, const char *path)
+{
+  struct record record= {type, 0, 0, 0, 0, inode, 0, 0};
+  uint64_t unused;
+  char absolute[PATH_MAX]= "";
+  if (inode && (type == 'U' || realpath(path, absolute)))
+    note(&record, &unused, absolute, "");
+}
+
+/* The inode of a path; 0 if there is none, or no journal */
+static uint64_t inode_at(const char *path)
+{
+  struct stat status;
+  return !directory || lstat(path, &status) ? 0 : status.st_ino;
+}
+
 int unlink(const char *path)
 {
+  const uint64_t inode= inode_at(path);
+  int result;
   step("step-unlink", path);
-  return NEXT(unlink)(path);
+  if (!(result= NEXT(unlink)(path)))
+    note_name('U', inode, "");
+  return result;
 }
 
 int rmdir(const char *path)
@@ -406,8 +437,15 @@ int mkdir(const char *path, mode_t mode)
 
 int rename(const char *from, const char *to)
 {
+  const uint64_t inode= inode_at(from), replaced= inode_at(to);
+  int result;
   step("step-rename", to);
-  return NEXT(rename)(from, to);
+  if (!(result= NEXT(rename)(from, to)))
+  {
+    note_name('U', replaced, "");
+    note_name('N', inode, to);
+  }
+  return result;
 }
 
 int close(int fd)

@@ -908,6 +908,20 @@ class DiskTest(Case):
         self.assertEqual(lossy.lose_unsynced(), [("t.ibd", 4096)])
         self.assertEqual((self.work / "data/t.ibd").read_bytes(), b"x" * 8192)
         self.assertEqual((self.work / "data/other.ibd").read_bytes(), b"z")
+        # A renamed file loses its own writes, and not those of one that had its name
+        renames = ("import os\n"
+                   "def write(name, text):\n"
+                   "    fd = os.open(name, os.O_RDWR | os.O_CREAT)\n"
+                   "    os.write(fd, text)\n"
+                   "    return fd\n"
+                   "write('data/old.ibd', b'old'); os.rename('data/old.ibd', 'data/away.ibd')\n"
+                   "os.fsync(write('data/new.ibd', b'new'))\n"
+                   "os.rename('data/new.ibd', 'data/old.ibd'); os.unlink('data/away.ibd')\n"
+                   "fd = write('data/one.ibd', b'one'); os.rename('data/one.ibd', 'data/two.ibd')")
+        self.run_python(renames, **environment)
+        self.assertEqual(lossy.lose_unsynced()[0], ("two.ibd", 0))
+        self.assertEqual((self.work / "data/old.ibd").read_bytes(), b"new")
+        self.assertEqual((self.work / "data/two.ibd").read_bytes(), b"")
         # Killed before its second call, the sync
         (lossy.path / "kill").write_text("3")
         before = lossy.mark()

@@ -9,7 +9,7 @@ from .preload import compile_library
 from .program import resolved
 from .servers import BenchError
 
-RECORD = struct.Struct("<c7xQQQII")
+RECORD = struct.Struct("<c3xIQQQQII")
 SECONDS = 30                    # to wait for an event
 DURABLE = -1                    # no sync ends before a write that needs none
 
@@ -88,27 +88,36 @@ class Disk:
         """Take back the writes and extensions that no sync covers; return them,
         (name, offset)."""
         data = (self.path / "journal").read_bytes()
-        place, writes, ended, synced = 0, [], {}, {}
+        place, writes, ended, synced, paths = 0, [], {}, {}, {}
         while place + RECORD.size <= len(data):
-            kind, number, end, offset, length, name = RECORD.unpack_from(data, place)
+            (kind, size, number, end, offset, inode, length,
+             name) = RECORD.unpack_from(data, place)
             place += RECORD.size
             path = data[place:place + name].decode()
             old = data[place + name:place + name + length]
             place += name + length
+            if kind == b"U":            # another file may get the inode now
+                writes = [write for write in writes if write[1] != inode]
+                paths.pop(inode, None)
+                continue
+            paths[inode] = path
             if kind in b"WL":
-                writes.append((number, path, offset, None if kind == b"L" else old))
+                writes.append((number, inode, offset, size, None if kind == b"L" else old))
             elif kind == b"E":
                 ended[number] = end
             elif kind == b"D":
                 ended[number] = DURABLE
-            else:
-                synced[path] = max(number, synced.get(path, 0))
-        lost, newer = [], set()
-        for number, path, offset, old in reversed(writes):
+            elif kind == b"S":
+                synced[inode] = max(number, synced.get(inode, 0))
+        lost, newer, kept_to = [], set(), {}
+        for number, inode, offset, size, old in reversed(writes):
             if ended.get(number) == DURABLE:
-                newer.add((path, offset))
-            if (path, offset) in newer or not os.path.exists(path) or \
-                    ended.get(number, 1 << 62) < synced.get(path, 0):
+                newer.add((inode, offset))
+            path = paths[inode]
+            if (inode, offset) in newer or ended.get(number, 1 << 62) < synced.get(inode, 0):
+                kept_to[inode] = max(offset + size, kept_to.get(inode, 0))
+                continue
+            if not os.path.exists(path) or os.stat(path).st_ino != inode:
                 continue
             with open(path, "r+b") as file:
                 if old is None:
@@ -116,5 +125,9 @@ class Disk:
                 else:
                     file.seek(offset)
                     file.write(old)
+                    if kept_to.get(inode, 0) > file.tell():
+                        file.write(bytes(size - len(old)))
+                    elif len(old) < size:       # the file ended here
+                        file.truncate()
             lost.append((os.path.basename(path), offset))
         return lost

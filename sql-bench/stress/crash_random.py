@@ -57,7 +57,7 @@ KNOWN = (
      r"|Index .* is marked as corrupted|has virtual column)"),
     ("partitions left", r"(left|orphan|no table|no file|not in SYS_TABLES|"
      r"in SYS_TABLESPACES).*(#[Pp]#|\.par)"),
-    ("TRUNCATE that the binary log lacks", r"REPLICA .*in flight: TRUNCATE"),
+    ("TRUNCATE that the binary log lacks", r"REPLICA .*in flight: .*TRUNCATE"),
     ("rows of Aria and MyISAM, TRUNCATE in flight",
      r"\((Aria|MyISAM)\).*in flight: TRUNCATE"),
     ("File was not found, in the log", r"log: .*\[ERROR\] InnoDB: (File \S+\.ibd was not "
@@ -788,9 +788,12 @@ class Directory:
             except wire.Error as error:
                 if engine != "MyISAM":          # that repairs itself now
                     self.problem(f"{name(key)} ({engine}): {error}")
+        children = {tuple(row) for row in connection.text(
+            "SELECT table_schema, table_name FROM information_schema.columns WHERE "
+            f"column_name='pid' AND {MINE}")}
         for worker in self.workers:
             self.databases[worker.number] &= existing
-            self.verify_ledger(connection, worker, there)
+            self.verify_ledger(connection, worker, there, children)
         self.verify_checks(connection, engines)
         for row in connection.text("SELECT for_name, ref_name FROM "
                                    "information_schema.innodb_sys_foreign"):
@@ -815,17 +818,16 @@ class Directory:
                          if worker.flying and database in (None, *worker.databases)) \
             or "nothing"
 
-    def verify_ledger(self, connection, worker, there):
-        """Compare the rows, and let the ledger follow what was in flight."""
+    def verify_ledger(self, connection, worker, there, children):
+        """Compare the rows, and let the ledger follow what was in flight. children: the
+        tables with a parent"""
         flying, ledger = worker.flying, worker.ledger
         touched = flying.keys() if flying else set()
         mine = {key for key in there if key[0] in worker.databases}
         found = {}
         for key in mine | set(ledger) | touched:
-            known = ledger.get(key) or (flying and (flying.after.get(key)
-                                                    or flying.before.get(key)))
             try:
-                found[key] = read_rows(connection.query, key, known and known.parent) \
+                found[key] = read_rows(connection.query, key, key in children) \
                     if key in there else None
             except (wire.Error, AttributeError) as error:
                 self.problem(f"reading {name(key)}: {error!r}")
@@ -840,7 +842,8 @@ class Directory:
             return
 
         def has(key, table):
-            return found[key] == (table.rows if table else None)
+            return found[key] == (table.rows if table else None) and \
+                (not table or bool(table.parent) == (key in children))
 
         if flying.each:
             state = {key: flying.after[key] if has(key, flying.after[key])
@@ -860,14 +863,15 @@ class Directory:
                          f"{flying.text[:300]}")
             return
         worker.put(state)
-        for key in touched & set(there):
+        for key in touched & set(there) & set(ledger):
             table = ledger[key]
             if there[key][1] != ("partitions" in table.features):
                 table.features ^= {"partitions"}
             table.engine = there[key][0]
             table.next_id = max([table.next_id, *(i + 1 for i in table.rows)])
         for key in touched:
-            self.unlogged[key] = flying.text[:200]
+            self.unlogged[key] = "; ".join(
+                filter(None, (self.unlogged.get(key), flying.text[:200])))
 
     def verify_checks(self, connection, engines):
         for key, engine in engines.items():
