@@ -65,7 +65,8 @@ struct record
   char type;                    /* 'W' a write begins, 'L' an extension begins, 'E' it
                                    has ended, 'D' it has, and needs no sync (O_DSYNC),
                                    'S' sync, 'N' the file has a new name, 'U' none */
-  uint32_t size;                /* of the write; length is less if the file ended there */
+  uint32_t size;                /* of the write. If write() has extended the file, length
+                                   is less. What pwrite() extends is zero */
   uint64_t number;              /* of the write; when the sync began */
   uint64_t ended;               /* when the write ended */
   uint64_t offset;              /* of an extension: the size before */
@@ -285,7 +286,8 @@ static ssize_t write_file(int fd, const void *buffer, size_t size, off_t offset)
   }
   if (length < 0)
     die("read before write");
-  record.length= (uint32_t) length;
+  memset((char*) old + length, 0, size - (size_t) length);
+  record.length= append ? (uint32_t) length : record.size;
   note(&record, &record.number, path, old);
   free(old);
 
