@@ -96,6 +96,8 @@ class Disk:
             path = data[place:place + name].decode()
             old = data[place + name:place + name + length]
             place += name + length
+            if place > len(data):       # the kill came before the write
+                break
             if kind == b"U":            # another file may get the inode now
                 writes = [write for write in writes if write[1] != inode]
                 paths.pop(inode, None)

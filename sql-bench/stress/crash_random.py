@@ -800,7 +800,12 @@ class Directory:
             if tuple(row[1].split("/")) not in engines:
                 self.problem(f"FOREIGN KEY of {row[0]} has no parent {row[1]}; in flight: "
                              f"{self.in_flight()}")
+        began = time.monotonic()
+        connection.query(f"SET max_statement_time={HANG_SECONDS}")
         connection.query("SET GLOBAL innodb_max_purge_lag_wait=0")
+        connection.query("SET max_statement_time=0")
+        if time.monotonic() - began >= HANG_SECONDS:
+            self.problem("purge does not end")
         self.verify_files(connection, engines)
         connection.close()
         self.keep_log()
