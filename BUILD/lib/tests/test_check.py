@@ -131,6 +131,10 @@ class VerdictTest(CheckTest):
             ["To build"], Opened_tables="5010")
         self.says(["For about 100 % of the time one connection"], Opened_tables="1900000")
         self.says(["started 5 minutes ago"], Uptime="300")
+        # 10,000 open ones take 17 KiB less each
+        self.says(["Memory: the 10,000 tables that are open now take about 166 MiB less"],
+                  Open_tables="10000")
+        self.says(["No. MyISAM and Aria"], ["Memory: the"], Open_tables="5000")
         self.assertRegex(self.verdict(Opened_tables="900000"),
                          r"With all 1,000 tables open they take up to about \d+ MiB of the")
 
@@ -321,6 +325,18 @@ class FigureTest(unittest.TestCase):
             each = int(self.figure(f"SAVED_{engine.upper()}_1000"))
             self.assertAlmostEqual(base / saved(engine, 64), 1, delta=0.1)
             self.assertAlmostEqual((base + 8.192 * each) / saved(engine, 8192), 1, delta=0.1)
+
+    def test_memory_of_an_open_table(self):
+        text = (TOP / "docs/SIZING.md").read_text()
+        rows = {"MYISAM": r"like WordPress's twelve, MyISAM", "ARIA": "the same, Aria",
+                "INNODB": "the same, InnoDB"}
+        for engine, row in rows.items():
+            patched, stock = re.search(rf"\| {row} \| (.*?) \| (.*?) \|", text).groups()
+            # InnoDB: 42.4, of which 23.4 are pages
+            less = [float(cell.split(",")[0]) - float((re.findall(
+                r"which ([\d.]+)", cell) or [0])[0]) for cell in (stock, patched)]
+            self.assertAlmostEqual(int(self.figure(f"LESS_{engine}")), less[0] - less[1],
+                                   delta=1, msg=engine)
 
     def test_cost_of_a_first_use(self):
         values = self.cells("cold-open")[
