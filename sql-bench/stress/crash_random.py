@@ -644,8 +644,9 @@ class Directory:
             self.kill_once()
             if self.server.process and not self.problems:
                 self.verify()
-        if self.server.process:
-            if self.binary_log and not self.problems and not self.known:
+        # With a corrupt partition, purge fills log and memory, and SHUTDOWN waits for it
+        if self.server.process and not self.problems and not self.known:
+            if self.binary_log:
                 self.replicate()
             try:
                 self.server.stop()
