@@ -70,10 +70,10 @@ void (*Ddl_log_drops::find_children)(const char *path,
                                      std::vector<std::string> *names);
 
 /*
-  Flag of the first entry of a statement that runs with foreign_key_checks=0.
-  ddl_log.h has the flags of other actions.
+  Flags of the first entry of a statement that runs with foreign_key_checks=0, and with
+  sql_log_bin=0. ddl_log.h has the flags of the actions.
 */
-static constexpr uint16 NO_FOREIGN_KEY_CHECKS= 1 << 15;
+static constexpr uint16 NO_FOREIGN_KEY_CHECKS= 1 << 15, NO_BINARY_LOG= 1 << 14;
 
 Ddl_log_drops::Ddl_log_drops(THD *thd, TABLE_LIST *tables, bool drop_sequence):
   thd(thd)
@@ -144,17 +144,20 @@ bool Ddl_log_drops::log_ahead(DDL_LOG_STATE *state, TABLE_LIST *table,
 
 uint16 Ddl_log_drops::flags(const THD *thd)
 {
-  return thd->variables.option_bits & OPTION_NO_FOREIGN_KEY_CHECKS ?
-    NO_FOREIGN_KEY_CHECKS : 0;
+  const ulonglong bits= thd->variables.option_bits;
+  return (bits & OPTION_NO_FOREIGN_KEY_CHECKS ? NO_FOREIGN_KEY_CHECKS : 0) |
+         (bits & OPTION_BIN_LOG ? 0 : NO_BINARY_LOG);
 }
 
 
 void Ddl_log_drops::recover_flags(THD *thd, const DDL_LOG_ENTRY *entry)
 {
+  ulonglong &bits= thd->variables.option_bits;
+  bits&= ~OPTION_NO_FOREIGN_KEY_CHECKS;
   if (entry->flags & NO_FOREIGN_KEY_CHECKS)
-    thd->variables.option_bits|= OPTION_NO_FOREIGN_KEY_CHECKS;
-  else
-    thd->variables.option_bits&= ~OPTION_NO_FOREIGN_KEY_CHECKS;
+    bits|= OPTION_NO_FOREIGN_KEY_CHECKS;
+  if (entry->flags & NO_BINARY_LOG)
+    bits&= ~OPTION_BIN_LOG;
 }
 
 

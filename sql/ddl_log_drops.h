@@ -43,9 +43,10 @@ public:
   */
   static bool must_stay(THD *thd, const DDL_LOG_ENTRY *entry);
 
-  /** @return the flags of the first entry of a statement that drops tables */
+  /** @return the flags of the first entry of a statement that drops or alters tables */
   static uint16 flags(const THD *thd);
-  /** In recovery: use the foreign_key_checks of the statement with this first entry. */
+  /** In recovery: use foreign_key_checks and sql_log_bin of the statement with this first
+  entry. ddl_log_execute_entry_no_lock() restores them. */
   static void recover_flags(THD *thd, const DDL_LOG_ENTRY *entry);
 
   /**

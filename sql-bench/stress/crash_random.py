@@ -58,6 +58,7 @@ KNOWN = (
     ("partitions left", r"(left|orphan|no table|no file|not in SYS_TABLES|"
      r"in SYS_TABLESPACES).*(#[Pp]#|\.par)"),
     ("TRUNCATE that the binary log lacks", r"REPLICA .*in flight: .*TRUNCATE"),
+    ("CREATE DATABASE that the binary log lacks", r"REPLICA stops: .*Unknown database"),
     ("rows of Aria and MyISAM, TRUNCATE in flight",
      r"\((Aria|MyISAM)\).*in flight: TRUNCATE"),
     ("File was not found, in the log", r"log: .*\[ERROR\] InnoDB: (File \S+\.ibd was not "
@@ -617,7 +618,7 @@ class Directory:
             keys = place / "keys"
             keys.write_text("1;" + "0123456789abcdef" * 2 + "\n", encoding="ascii")
             options += ["--plugin-load-add=file_key_management",
-                        f"--plugin-dir={args.tree / args.type / 'plugins'}",
+                        f"--plugin-dir={args.tree / args.type}/plugin/file_key_management",
                         f"--loose-file-key-management-filename={keys}",
                         "--innodb-encrypt-tables=ON", "--innodb-encrypt-log=ON",
                         "--innodb-encryption-threads=2",
