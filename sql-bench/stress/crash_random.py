@@ -58,6 +58,10 @@ KNOWN = (
     ("partitions left", r"(left|orphan|no table|no file|not in SYS_TABLES|"
      r"in SYS_TABLESPACES).*(#[Pp]#|\.par)"),
     ("TRUNCATE that the binary log lacks", r"REPLICA .*in flight: .*TRUNCATE"),
+    ("partition without .par file", r"\b1696\b"),
+    ("CREATE TABLE, .frm file not written", r"log: .*(Incorrect information in file: \S+frm"
+     r"|Got error 1033 .* of type 'create table')"),         # 11.8
+    ("ALTER TABLE that a FOREIGN KEY refuses", r"log: .*not compatible with the new table"),
     ("CREATE DATABASE that the binary log lacks", r"REPLICA stops: .*Unknown database"),
     ("rows of Aria and MyISAM, TRUNCATE in flight",
      r"\((Aria|MyISAM)\).*in flight: TRUNCATE"),
