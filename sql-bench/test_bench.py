@@ -1041,10 +1041,11 @@ class ScenariosTest(unittest.TestCase):
         for series, name, claims in report.read_claims(bench.CLAIMS):
             settings = json.loads(
                 (bench.RESULTS / series / f"{name}.json").read_text())["settings"]
-            options = parse(name)
+            scenario = name.partition(".")[0]
+            options = parse(scenario)
             self.assertLessEqual(set(settings), set(vars(options)), name)
             vars(options).update(settings)
-            labels = [cell["label"] for cell in scenarios.ALL[name].cells(options)]
+            labels = [cell["label"] for cell in scenarios.ALL[scenario].cells(options)]
             for _, label, needed in claims:
                 if needed:
                     self.assertTrue(fnmatch.filter(labels, label.replace("[", "[[]")),
@@ -1101,6 +1102,8 @@ class ReportTest(Case):
   all of b: [us] | b [*
 11.8 s
   the same | a, 1 connection
+11.8 s.more
+  of a second run | a, 1 connection
 10.11+low s
   of a part | a, 1 connection
 """
@@ -1114,8 +1117,9 @@ class ReportTest(Case):
                 ("b [1]", [100.0] * 3), ("b [2]", [400.0] * 3))]
         for series in ("10.11", "11.8", "10.11+low"):
             (self.work / "results" / series).mkdir(parents=True, exist_ok=True)
-            (self.work / "results" / series / "s.json").write_text(json.dumps(data(
-                cells=cells, machine=dict(data()["machine"], revision="r"))))
+            for name in ("s", "s.more"):
+                (self.work / "results" / series / f"{name}.json").write_text(json.dumps(data(
+                    cells=cells, machine=dict(data()["machine"], revision="r"))))
         (self.work / "claims").write_text(text)
         report.write_claims(self.work / "PAGE.md", self.work / "results",
                             {"s": Fake()}, report.read_claims(self.work / "claims"))
@@ -1127,6 +1131,7 @@ class ReportTest(Case):
                 '<a id="s"></a>[s](results/10.11/s.json) | what is shown: pages/s | '
                 "200 | 410 | 2.05× | 2.00 to 10,000 | 200 |",
                 '<a id="s-11.8"></a>[s](results/11.8/s.json) | the same |',
+                '<a id="s.more-11.8"></a>[s.more](results/11.8/s.more.json) | of a second run |',
                 "| s | all of b: [us] | - | - | 1.00× | cells: 0.50 to 2.00 | - |",
                 "| `BUILD/bench s --pairs 5 --control --base 11.8` | 11.8 | D | c | r | 3 |",
                 "## MariaDB 10.11, the part low alone",

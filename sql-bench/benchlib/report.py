@@ -159,7 +159,7 @@ def load(file):
 
 
 def read_claims(file):
-    """[(series, scenario, [(claim, label, whether it must be there)])] of
+    """[(series, name of the raw data, [(claim, label, whether it must be there)])] of
     sql-bench/claims, whose head explains it."""
     found = []
     for line in file.read_text().splitlines():
@@ -234,8 +234,9 @@ def write_claims(file, results, scenarios, claims):
                      f"| measured by | what | stock | patched | better | 95 % | "
                      f"{CONTROL} |", "|---|---|---:|---:|---:|---|---:|"]
             last = series
+        scenario = name.partition(".")[0]
         questions.setdefault(
-            name, f"- **{name}**: {data['question']} " + " ".join(data["caveat"].split()))
+            scenario, f"- **{scenario}**: {data['question']} " + " ".join(data["caveat"].split()))
         anchor = anchor_of(series, name)
         first = f'<a id="{anchor}"></a>[{name}]({where}/{series}/{name}.json)'
         for claim, label, needed in rows:
@@ -248,7 +249,7 @@ def write_claims(file, results, scenarios, claims):
         machine = data["machine"]
         pairs = median([len(cell["values"]["stock"]) for cell in complete(data)])
         measured.append(
-            f"| `{command(data, scenarios[name], series)}` | "
+            f"| `{command(data, scenarios[scenario], series)}` | "
             f"{re.split('[-+]', data['versions'].get('stock', series))[0]} | "
             f"{data['date']} | {machine['cpu']} | {machine['revision']} | "
             f"{pairs:.0f} |")
