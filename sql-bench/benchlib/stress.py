@@ -3,7 +3,7 @@
 
 A program lets many connections do by chance what its own text says. It counts errors that
 statements get from each other (a table that is gone, a timeout, a deadlock, a killed
-statement); an error that tells of a broken table makes it fail. When all connections have
+statement). If the server reports a broken table, the program fails. When all connections have
 ended, it checks that
 
 1. the server is alive, and nobody has started it anew;
