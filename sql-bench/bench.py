@@ -6,10 +6,6 @@ Every scenario (sql-bench/scenarios) is a list of cells.  For every pair, each c
 on the stock and on the patched server; which of the two goes first alternates.  The result is
 the median of the pairs' ratios, shown with an interval that has it with a probability of 95 %.
 
-With --short, each scenario is measured with the settings of the raw data that
-sql-bench/results has, so that the two can be compared: a table at the end says
-what got worse.  That is what to run before a release of the patch set.
-
 A scenario that fails says so, and the other scenarios run all the same.
 
 After each measurement the raw data is saved as JSON, so an interrupted run keeps what it has.
@@ -33,7 +29,7 @@ TOP = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TOP / "sql-bench"), str(TOP / "BUILD/lib")]
 sys.dont_write_bytecode = True
 
-from benchlib import compare, report                   # noqa: E402
+from benchlib import report                            # noqa: E402
 from benchlib.program import only_one                       # noqa: E402
 from benchlib.scenario import need_disk, positive           # noqa: E402
 from benchlib.servers import VERSIONS, BenchError, said, stop_all  # noqa: E402
@@ -46,7 +42,6 @@ RESULTS = TOP / "sql-bench/results"
 CLAIMS = TOP / "sql-bench/claims"
 # Files that no benchmark reads, beside documents, as git's patterns
 UNREAD = ("mysql-test/**", "**/mysql-test/**", "unittest/**")
-SHORT_PAIRS = 3
 
 
 class Progress:
@@ -198,10 +193,6 @@ def parse(words):
                         "fewer; quick 1)")
     parser.add_argument("--quick", action="store_true",
                         help="fewer cells and one pair: to see whether all works")
-    parser.add_argument("--short", action="store_true",
-                        help="measure again what sql-bench/results has, with "
-                        f"its settings, {SHORT_PAIRS} pairs and --control, and say what got "
-                        "worse")
     parser.add_argument("--control", action="store_true",
                         help="measure the stock server a second time in each "
                         "turn: what its ratio to itself shows is noise")
@@ -226,8 +217,6 @@ def parse(words):
     except ValueError:
         place = options.trees.name
     options.data = (options.data / place if options.data else options.trees / "bench").resolve()
-    if options.quick and options.short:
-        parser.error("--quick does not go with --short")
     options.results = RESULTS / series_of(options.trees)
     if options.names == ["all"]:
         options.names = []
@@ -235,27 +224,12 @@ def parse(words):
         if name not in scenarios.ALL:
             parser.error(f"unknown scenario '{name}'; there are " + ", ".join(scenarios.ALL))
     options.names = options.names or list(scenarios.ALL)
-    if options.short:
-        shorten(options, parser)
     for name in options.names:
         try:
             scenarios.ALL[name].cells(options)
         except BenchError as error:
             parser.error(f"{name}: {error}")
     return options
-
-
-def shorten(options, parser):
-    """Give each scenario the settings of the raw data that it is compared with,
-    unless the user names others."""
-    options.control = True
-    options.pairs = options.pairs or SHORT_PAIRS
-    for file in (options.results / f"{name}.json" for name in options.names):
-        settings = json.loads(file.read_text())["settings"] if file.exists() else {}
-        for key, value in settings.items():
-            if key != "quick" and getattr(options, key, value) in (
-                    None, parser.get_default(key)):
-                setattr(options, key, value)
 
 
 def check(chosen, options):
@@ -335,10 +309,6 @@ def measure(chosen, options):
     progress = Progress()
     failed = run_all([Run(scenario, options, progress) for scenario in chosen], progress)
     print(f"{(time.monotonic() - begin) / 60:.1f} minutes")
-    if options.short:
-        print("\n".join(compare.table(
-            options.output, options.results, options.names,
-            [name for name in options.names if scenarios.ALL[name].repeatable])), flush=True)
     if failed:
         raise BenchError("\n".join(failed))
 

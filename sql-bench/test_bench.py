@@ -30,7 +30,7 @@ import bench                                            # noqa: E402
 import scenarios                                        # noqa: E402
 from scenarios import cold_open, ddl, give_back, hits, pages, warm_restart  # noqa: E402
 from scenarios import wordpress as sites                # noqa: E402
-from benchlib import (callgrind, compare, disk, load, report,  # noqa: E402
+from benchlib import (callgrind, disk, load, report,        # noqa: E402
                       signals, sysbench, usage, visitors, wire, wordpress)
 from benchlib.preload import compile_library            # noqa: E402
 from benchlib.scenario import (CONTROL, OneByOne, integers,  # noqa: E402
@@ -968,64 +968,6 @@ class MemoryTest(Case):
         self.assertGreater(full, 1_000_000 + (1 << 20))
         self.assertLess(full, 1_100_000 + (1 << 20))
         self.assertLess(freed, 100_000)
-
-
-class CompareTest(Case):
-    """Of a run with the raw data of an earlier one."""
-
-    @staticmethod
-    def run_of(patched, again=5 * [100.0], unit="transactions/s", **more):
-        cell = {"label": "one", "values": {
-            "stock": [100.0] * 5, "patched": patched, CONTROL: again}}
-        return data(cells=[cell], unit=unit, **more)
-
-    def test_what_is_worse(self):
-        noise = [98.0, 102] * 2 + [100]
-        for what, before, now, worse in (
-                ("a slower build", ([99.0, 100, 101, 102, 103], noise),
-                 ([79.0, 80, 81, 82, 83], noise), True),
-                ("a longer time", ([5.0] * 5, noise, "s"), ([50.0] * 5, noise, "s"), True),
-                ("what stock against itself shows as well",
-                 ([100.0] * 5,), ([85.0] * 5, [80.0] * 5), False)):
-            with self.subTest(what):
-                before, now = self.run_of(*before), self.run_of(*now)
-                rows, compared, few = compare.worse(before, now)
-                self.assertEqual([row[0] for row in rows], ["one"] * worse)
-                self.assertEqual((compared, few), (1, 0))
-                self.assertEqual(compare.worse(now, before), ([], 1, 0))
-
-    def test_nothing_is_said_of_two_pairs(self):
-        """One pair has no spread, and whatever is below seems worse."""
-        before, now = self.run_of([100.0] * 5), self.run_of([50.0] * 2)
-        self.assertEqual(compare.worse(before, now), ([], 0, 1))
-        self.assertEqual(len(compare.worse(before, now, 1)[0]), 1)
-
-    def keep(self, directory, name, run):
-        (self.work / directory).mkdir(exist_ok=True)
-        (self.work / directory / f"{name}.json").write_text(json.dumps(run))
-
-    def test_table_names_what_it_cannot_compare(self):
-        for directory, patched, cpu in (("results", 100.0, "old"),
-                                        ("output", 50.0, "new")):
-            self.keep(directory, "a", self.run_of([patched] * 5))
-            self.keep(directory, "d", self.run_of([5.0] * 5, machine={"cpu": cpu}))
-        self.keep("output", "b", {})
-        lines = compare.table(self.work / "output", self.work / "results", "abcd")
-        for line, wanted in zip(lines, (
-                "^WORSE: a: one: 0.50 times .* 1.00 before",
-                "^b: .* no data to compare with", "^c: nothing was measured",
-                "^1 of 2 cells got worse",
-                r"^measured on another processor \(old, now new\): d$"), strict=True):
-            self.assertRegex(line, wanted)
-
-    def test_short_has_the_settings_of_the_raw_data(self):
-        self.keep("nonexistent", "farm", {"settings": {
-            "farm_sites": 7, "farm_engines": "aria", "quick": False}})
-        with patch.object(bench, "RESULTS", self.work):
-            for words, number in (((), 7), (("--farm-sites", "9"), 9)):
-                own = parse("farm", "--short", *words)
-                self.assertEqual((own.farm_sites, own.farm_engines, own.control),
-                                 (number, "aria", True))
 
 
 class ScenariosTest(unittest.TestCase):

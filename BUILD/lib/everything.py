@@ -1,32 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What 'BUILD/test all' needs of run_tests.py: the list of all runs, which of
-them have been made, and a comparison with those of an earlier revision.
-
-A run is WHAT:TYPE. out/SERIES/tests-made.json keeps the results of each run that
-ended, so that an interrupted 'all' continues with the next run. They count as
-long as the files that the run reads are the same: a changed document makes only
-the unit run again, and a changed benchmark also the stress runs, whose programs
-are beside the benchmarks. A run with a failure is made again.
-
-BUILD/lib/tested-SERIES is a line for each run of an earlier revision: the run,
-and how many of its tests passed, failed and were skipped.
+"""The runs of 'BUILD/test all', and the records of what passed.
 
 BUILD/lib/tested.tsv is what --record of BUILD/test writes: a line for each series and
 command, of the last time.  pages.py writes docs/TESTED.md from it.
 """
 
-import hashlib
-import json
 import pathlib
 import re
 import subprocess
 
 DOCUMENTS = ("**/*.md", "docs/**", "sql-bench/results/**")
 SECONDS = 60                    # of each stress program
-OWN_RUNS = ("unit:release", "suite:release", "suite:debug")
-LAST_RUNS = ("debug-only:debug", "stress:debug", "stress:asan", "stress:tsan", "series:release",
-             "series:debug")
-
+# Of all, those that fail soonest first
+RUNS = ("unit:release", "suite:release", "suite:debug", "default:release", "debug-only:debug",
+        "stress:debug", "stress:asan", "stress:tsan", "series:release", "series:debug")
 
 INCLUDES = re.compile(r"^\s*(?:--\s*)?source\s+([^\s;]+)", re.M)
 # What a suite.pm says if mtr is to run the suite though nobody names it
@@ -85,84 +72,6 @@ def debug_tests(source):
     return list(dict.fromkeys(found))
 
 
-def runs(source):
-    """All runs, those that fail soonest first."""
-    return [*OWN_RUNS, *(f"{suite}:release" for suite in default_suites(source)),
-            *LAST_RUNS]
-
-
-def state(top, excluded=()):
-    """A hash of the files of the repository, without those that match one of
-    the excluded patterns; "unknown" outside of a clone."""
-    which = ["--", ".", *(f":(exclude,top,glob){name}" for name in excluded)]
-    found = hashlib.sha256()
-    try:
-        for words in (["ls-files", "--stage"], ["diff", "HEAD"],
-                      ["ls-files", "--others", "--exclude-standard", "-z"]):
-            said = subprocess.run(
-                ["git", "-C", str(top), *words, *which], check=True,
-                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
-            found.update(said)
-        for name in said.decode().split("\0")[:-1]:     # of the last command
-            found.update((pathlib.Path(top) / name).read_bytes())
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"                # nothing is kept
-    return found.hexdigest()
-
-
-def states(top):
-    """{WHAT: the state of the files that this run reads}; "" for all others."""
-    return {"unit": state(top), "stress": state(top, DOCUMENTS),
-            "": state(top, (*DOCUMENTS, "sql-bench/**"))}
-
-
-class Kept:
-    """The results of the runs that have been made. now is what states() got."""
-
-    def __init__(self, file, now):
-        self.file, self.states, self.made = file, now, {}
-        if file.exists():
-            self.made = {run: result
-                         for run, result in json.loads(file.read_text()).items()
-                         if self.state(run) == result["state"] != "unknown"}
-
-    def state(self, run):
-        return self.states.get(run.split(":")[0], self.states[""])
-
-    def get(self, run):
-        """What keep() got, or None if the run has to be made."""
-        return self.made.get(run)
-
-    def keep(self, run, title, outcome, retried):
-        """Keep what a run reported, {test: 'passed', 'failed' or 'skipped'}."""
-        self.made[run] = {"state": self.state(run), "title": title,
-                          "outcome": outcome, "retried": sorted(retried)}
-        new = self.file.with_suffix(".new")
-        new.write_text(json.dumps(self.made, indent=0) + "\n")
-        new.replace(self.file)
-
-
-def read_tested(file):
-    """{run: (passed, failed, skipped)} of an earlier revision."""
-    if not file.exists():
-        return {}
-    found = {}
-    for line in file.read_text().splitlines():
-        if line and not line.startswith("#"):
-            run, *counts = line.split()
-            found[run] = tuple(map(int, counts))
-    return found
-
-
-def write_tested(file, counts):
-    """Replace the file that read_tested() reads."""
-    file.write_text(
-        "# SPDX-License-Identifier: GPL-2.0-only\n#\n"
-        "# What 'BUILD/test all --record' found: the run, then how many tests\n"
-        "# passed, failed, and were skipped\n"
-        + "".join(f"{run} {' '.join(map(str, numbers))}\n" for run, numbers in counts.items()))
-
-
 RECORDS = "BUILD/lib/tested.tsv"
 FIELDS = ("MariaDB", "command", "passed", "failed", "skipped", "revision")
 
@@ -205,19 +114,3 @@ def version_of(trees):
     text = file.read_text() if file.exists() else ""
     found = re.search(r"\d+\.\d+\.\d+", text)
     return found[0] if found else pathlib.Path(trees).name
-
-
-def worse(before, now):
-    """Lines that say which runs got worse."""
-    lines = []
-    for run, (passed, failed, _) in before.items():
-        if run not in now:
-            lines.append(f"WORSE: {run}: not run; {passed} tests passed before")
-        elif now[run][0] < passed or now[run][1] > failed:
-            lines.append(f"WORSE: {run}: {now[run][0]} passed and "
-                         f"{now[run][1]} failed, before {passed} and {failed}")
-    return lines or [f"no run got worse, of {len(before)} that were recorded"]
-
-
-def tested_file(top, series):
-    return pathlib.Path(top) / "BUILD/lib" / f"tested-{series}"

@@ -58,6 +58,7 @@ PROGRAMS = ("deploy", "replication", "galera", "series", "alone", "tarball",
 # has an instruction that qemu 7.2 does not know
 EMULATED = ("--mysqld=--innodb-buffer-pool-size-max=512M",
             "--mysqld=--innodb-use-native-aio=0", "--testcase-timeout=60")
+DEFAULT = "default"             # the suites that mtr runs if nobody names one
 OPEN_FILES = 16384              # for each server that mtr starts
 MEMORY = 2 << 30                # bytes of a RAM disk that mtr's servers may need
 # main.func 'innodb'   w2 [ pass ]    123
@@ -307,6 +308,7 @@ class Runner:
     def mtr(self, suites, build_type, tests=(), watch=None):
         """Run suites, or single tests named SUITE.TEST.  watch is called with
         each line that mtr prints."""
+        choice = [] if tests or suites == DEFAULT else [f"--suite={suites}"]
         suites = suites or f"{len(tests)} tests"
         results = Results(f"{suites} ({build_type})")
         header(f"mtr: {suites}, {self.variant} {build_type} build")
@@ -336,7 +338,7 @@ class Runner:
         if limit == resource.RLIM_INFINITY or limit > OPEN_FILES:
             limit = OPEN_FILES
         # mtr counts the first run as well: 2 is to run a failed test once more
-        command = ["./mtr", *([] if tests else [f"--suite={suites}"]), f"--parallel={jobs}",
+        command = ["./mtr", *choice, f"--parallel={jobs}",
                    *([] if self.arch else self.memory_for_mtr()),
                    "--force", "--max-test-fail=0", "--retry=2", f"--open-files-limit={limit}",
                    *(EMULATED if self.arch else ()),
@@ -584,37 +586,6 @@ class Runner:
         return totals[1]
 
 
-class Everything:
-    """All runs, except those that a former call has made."""
-
-    def __init__(self, runner, record):
-        self.runner, self.record = runner, record
-        self.kept = everything.Kept(runner.trees / "tests-made.json",
-                                    everything.states(runner.top))
-        self.counts = {}
-
-    def run(self, run, make):
-        """The results of a run, made now or before."""
-        before = self.kept.get(run)
-        if before:
-            results = Results(before["title"])
-            results.outcome = before["outcome"]
-            results.retried = set(before["retried"])
-        if not before or self.runner.counts(results)[1]:
-            results = make()
-            self.kept.keep(run, results.title, results.outcome, results.retried)
-        self.counts[run] = self.runner.counts(results)
-        return results
-
-    def compare(self):
-        """Say what got worse; the caller has made all runs if it records."""
-        file = everything.tested_file(self.runner.top, self.runner.trees.name)
-        print("\n".join(everything.worse(everything.read_tested(file), self.counts)))
-        if self.record:
-            everything.write_tested(file, self.counts)
-            print(f"recorded in {file}")
-
-
 def main():
     parser = argparse.ArgumentParser(
         description="Run tests and sum them up (called by BUILD/test).")
@@ -631,8 +602,7 @@ def main():
     parser.add_argument("--topic", action="append", default=[],
                         help="with 'suite', 'series' and 'alone': only this one")
     parser.add_argument("--record", action="store_true",
-                        help="keep the numbers in " + everything.RECORDS + "; with "
-                        "'all' later ones are compared with them")
+                        help="keep the numbers in " + everything.RECORDS)
     parser.add_argument("runs", nargs="+", metavar="WHAT:TYPE")
     words = sys.argv[1:]
     mtr_options = []
@@ -647,24 +617,18 @@ def main():
     runner = Runner(mtr_options=mtr_options, **vars(arguments))
     all_results = []
     interrupted = False
-    whole = None
     runs = arguments.runs
-    if runs == ["all"]:
-        whole = Everything(runner, arguments.record)
+    whole = runs == ["all"]
+    if whole:
         runner.seconds = runner.seconds or everything.SECONDS
-        runs = everything.runs(runner.trees / runner.variant / "source")
+        runs = everything.RUNS
     try:
         for run in runs:
             what, _, build_type = run.rpartition(":")
-
-            def make(what=what, build_type=build_type):
-                return runner.run(what, build_type)
-            all_results.append(whole.run(run, make) if whole else make())
+            all_results.append(runner.run(what, build_type))
     except KeyboardInterrupt:
         interrupted = True
-        print("\ninterrupted; 'all' goes on where it was" if whole else "\ninterrupted")
-    if whole and not interrupted:
-        whole.compare()
+        print("\ninterrupted")
     failures = runner.summary(all_results)
     if arguments.record and not interrupted:
         runner.record("all" if whole else None, runs, all_results)

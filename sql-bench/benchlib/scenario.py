@@ -57,7 +57,6 @@ class Scenario:
     # and so on as often as the others
     turns = ("stock", "patched")
     programs = ()               # of packages of the same names, which it needs
-    repeatable = False          # whether its numbers do not depend on time
     caveat = ""                 # what the numbers do not show
 
     @classmethod

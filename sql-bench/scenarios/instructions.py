@@ -55,7 +55,6 @@ class Instructions(OwnServers):
     unit = "instructions"
     programs = ("valgrind",)
     pairs = 1
-    repeatable = True
 
     tables = Option("instructions-tables", "tables of the hits", "1,4,16", kind=integers)
     misses = Option("instructions-misses", "tables of each engine", 3000)

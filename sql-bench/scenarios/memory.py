@@ -38,7 +38,6 @@ class Memory(OwnServers):
         "One-column tables without rows: a table of 12 columns with three indexes takes more.")
     unit = "as named"
     programs = ("sysbench",)
-    repeatable = True
 
     numbers = Option("memory-tables", "numbers of tables", "10000,100000", "2000", integers)
     engines = Option("memory-engines", "engines", "innodb,myisam,aria", kind=engines)

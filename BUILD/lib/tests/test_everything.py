@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Tests of everything.py, and of 'all' in run_tests.py: which suites there are,
-what is made again after an interruption, and what counts as worse."""
+"""Tests of everything.py: which suites and debug tests there are, and what is recorded."""
 
 import types
 
@@ -57,83 +56,13 @@ class SuitesTest(WorkTest):
             everything.default_suites(self.source)
 
 
-class StateTest(WorkTest):
-    def test_files_count_for_the_runs_that_read_them(self):
-        """Documents for the unit run only, stress programs also for the stress runs,
-        and code for all, whether it is committed, changed or new."""
-        self.assertEqual(everything.states(self.work),      # outside of a clone
-                         {"unit": "unknown", "stress": "unknown", "": "unknown"})
-        git(self.work, "init", "-q")
-        for name in ("README.md", "docs/a.svg", "sql-bench/stress/a.py", "sql/a.cc"):
-            put(self.work / name, "1")
-        git(self.work, "add", ".")
-        git(self.work, "commit", "-q", "-m", "c")
-        before = everything.states(self.work)
-        for name, text, runs in (
-                ("README.md", "2", {"unit"}), ("docs/a.svg", "2", {"unit"}),
-                ("sql-bench/stress/a.py", "2", {"unit", "stress"}),
-                ("sql/a.cc", "2", {"unit", "stress", ""}),
-                ("sql/b.cc", "1", {"unit", "stress", ""}),
-                ("sql/b.cc", "2", {"unit", "stress", ""})):
-            put(self.work / name, text)
-            now = everything.states(self.work)
-            self.assertEqual({run for run in now if now[run] != before[run]}, runs, name)
-            before = now
-        git(self.work, "add", ".")
-        git(self.work, "commit", "-q", "-m", "c")
-        self.assertNotEqual(everything.states(self.work)[""], before[""])
-
-
 class RunsTest(WorkTest):
-    def setUp(self):
-        super().setUp()
-        self.made = []
-
     def runner(self):
         runner = types.SimpleNamespace(
             top=self.work, trees=self.work, older=None, tables=None, arch=None,
             excuse=lambda name: None)
         runner.counts = lambda results: run_tests.Runner.counts(runner, results)
         return runner
-
-    def all_at(self, code, outcome="passed", documents="d1"):
-        """Run a run of code and the unit run, each of one test, as 'all' does
-        if their files are in these states."""
-        whole = run_tests.Everything(self.runner(), record=False)
-        whole.kept = everything.Kept(self.work / "tests-made.json",
-                                     {"unit": code + documents, "": code})
-
-        def make(run):
-            self.made.append(run)
-            results = run_tests.Results(run)
-            results.add("a test", outcome)
-            return results
-        for run in ("main-:release", "unit:release"):
-            whole.run(run, lambda run=run: make(run))
-        return whole.counts
-
-    def test_what_is_made_again(self):
-        """After a failure, and if its files have changed or are not in a clone."""
-        unit, both = ["unit:release"], ["main-:release", "unit:release"]
-        for before, now, again in (
-                (["r1"], ["r1"], []), (["r1"], ["r2"], both),
-                (["r1"], ["r1", "passed", "d2"], unit), (["r1", "failed"], ["r1"], both),
-                (["unknown", "passed", ""], ["unknown", "passed", ""], both)):
-            first = self.all_at(*before)
-            self.made = []
-            last = self.all_at(*now)
-            self.assertEqual(self.made, again)
-            self.assertEqual(first, dict.fromkeys(both, (0, 1, 0) if "failed" in before
-                                                  else (1, 0, 0)))
-            self.assertEqual(last, dict.fromkeys(both, (1, 0, 0)))
-            (self.work / "tests-made.json").unlink()
-
-    def test_record_is_read_as_it_was_written(self):
-        file = self.work / "tested"
-        counts = {"main-:release": (1129, 0, 40), "stress:tsan": (5, 0, 0)}
-        everything.write_tested(file, counts)
-        self.assertEqual(everything.read_tested(file), counts)
-        self.assertEqual(everything.read_tested(self.work / "none"), {})
 
     def test_a_record_takes_the_place_of_that_of_its_release_and_command(self):
         put(self.work / "BUILD/lib/tested.tsv")
@@ -181,11 +110,3 @@ class RunsTest(WorkTest):
             found.append(everything.revision(self.work))
         self.assertEqual(found[:3], [found[0], found[0], found[0] + "-dirty"])
         self.assertNotIn(found[3], found[:3])
-
-    def test_fewer_passes_more_failures_and_no_run_are_worse(self):
-        before = {"a": (10, 0, 1), "b": (10, 0, 1), "c": (10, 1, 1),
-                  "d": (1, 0, 0)}
-        now = {"a": (9, 0, 2), "b": (10, 1, 0), "c": (11, 0, 1)}
-        self.assertEqual([line.split(":")[1].strip() for line in everything.worse(before, now)],
-                         ["a", "b", "d"])
-        self.assertRegex(everything.worse(before, before)[0], "^no run got worse")
