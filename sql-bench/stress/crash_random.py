@@ -1027,6 +1027,8 @@ class Directory:
              f"--directories 1 --kills {self.args.kills}; {self.settings()}; kill "
              f"{self.kills}", *self.problems, *map(str, self.known.items()), ""]))
         (place / "statements").write_text("\n".join(self.history) + "\n")
+        if any(text.startswith("DOES NOT START") for text in self.problems):
+            shutil.copytree(self.server.datadir, place / "data")
 
 
 def make_model(args, place):
