@@ -21,8 +21,8 @@ to have the same tables and rows.
 A directory's seed, a number, chooses its settings, each statement and the time of each kill. It
 does not repeat how threads interleave: repeat a seed some times, on a machine as busy. With --keep
 DIRECTORY a directory with a problem leaves what is needed to look into it: the problems, the
-statements of each connection, the server's log. crash_ddl.py kills at each step of a
-statement.
+statements of each connection, the server's log, and the data of a server that does not start.
+crash_ddl.py kills at each step of a statement.
 
 What is known of MariaDB counts under its name: KNOWN. After a problem of any kind a new data
 directory begins. Exit status 0 means that there were no other problems.
@@ -768,9 +768,11 @@ class Directory:
     def keep_log(self):
         log = pathlib.Path(self.server.run_directory, "log").read_text(errors="replace")
         self.history.append("server's log: " + log[-6000:])
+        # A kill tears pages
+        repaired = re.findall(r"Recovered page (\[page id: [^]]*\])", log)
         for line in log.splitlines():
             if re.search(r"\[ERROR\]|\[FATAL\]|Assertion|got signal", line) and \
-                    not BENIGN.search(line):
+                    not BENIGN.search(line) and not any(page in line for page in repaired):
                 self.problem(f"log: {line[:300]}")
 
     def diagnose(self):
