@@ -65,6 +65,8 @@ KNOWN = (
     ("CREATE DATABASE that the binary log lacks", r"REPLICA stops: .*Unknown database"),
     ("rows of Aria and MyISAM, TRUNCATE in flight",
      r"\((Aria|MyISAM)\).*in flight: TRUNCATE"),
+    # The repair at the first use checks quickly
+    ("MyISAM, which is not crash-safe", r"CHECK \S+ \(MyISAM\)"),
     ("File was not found, in the log", r"log: .*\[ERROR\] InnoDB: (File \S+\.ibd was not "
      r"found|Operating system error number 2 |Error number 2 means)"),
 )
@@ -767,10 +769,11 @@ class Directory:
 
     def keep_log(self):
         log = pathlib.Path(self.server.run_directory, "log").read_text(errors="replace")
-        self.history.append("server's log: " + log[-6000:])
+        self.history.append("server's log: " + (log if len(log) < 12000 else
+                                                log[:6000] + "\n[...]\n" + log[-6000:]))
         # A kill tears pages
         repaired = re.findall(r"Recovered page (\[page id: [^]]*\])", log)
-        for line in log.splitlines():
+        for line in dict.fromkeys(log.splitlines()):
             if re.search(r"\[ERROR\]|\[FATAL\]|Assertion|got signal", line) and \
                     not BENIGN.search(line) and not any(page in line for page in repaired):
                 self.problem(f"log: {line[:300]}")
