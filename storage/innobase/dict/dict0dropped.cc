@@ -54,23 +54,55 @@ void dict_dropped_t::forget_space(uint32_t space_id) noexcept
       ++it;
 }
 
-/** Open a file, or delete the link to it if it does not exist.
+/** @return whether a file begins with zeros and fil_system does not know it: its table's page 0
+was never written. A table that was not dropped is known then, because the log has that page;
+the log of a dropped one has the record that DROP writes before it deletes the file. */
+static bool was_never_written(const char *path)
+{
+  bool success;
+  byte start[UNIV_PAGE_SIZE_MIN];
+  const pfs_os_file_t file=
+    os_file_create_simple_no_error_handling(innodb_data_file_key, path, OS_FILE_OPEN,
+                                            OS_FILE_READ_ONLY, true, &success);
+  if (!success)
+    return false;
+  const bool blank=
+    os_file_read(IORequestRead, file, start, 0, sizeof start, nullptr) == DB_SUCCESS &&
+    buf_is_zeroes(span<const byte>(start, sizeof start));
+  os_file_close(file);
+  if (!blank)
+    return false;
+  bool known= false;
+  mysql_mutex_lock(&fil_system.mutex);
+  for (const fil_space_t &space : fil_system.space_list)
+    for (const fil_node_t *node= UT_LIST_GET_FIRST(space.chain); node;
+         node= UT_LIST_GET_NEXT(chain, node))
+      known|= !strcmp(node->name, path);
+  mysql_mutex_unlock(&fil_system.mutex);
+  return !known;
+}
+
+/** Open a file, or delete the link to it if it does not exist. Delete a file that was never
+written: threads that encrypt tables could not read it, and would say so again and again
+until purge deletes it.
 @param name   the table
 @param table  its tablespace and flags */
 static void open_file(const span<const char> name, const dropped &table)
 {
+  /* Where transactions are not rolled back, DROP may not be committed */
+  const bool may_delete= !high_level_read_only && srv_force_recovery <= SRV_FORCE_NO_TRX_UNDO;
   bool exists= false;
   os_file_type_t type;
   RemoteDatafile remote;
   char *path= fil_make_filepath(nullptr, name, IBD, false);
   if (remote.open_link_file(name))
   {
-    /* Where transactions are not rolled back, DROP may not be committed */
-    if (os_file_status(remote.filepath(), &exists, &type) && !exists &&
-        !high_level_read_only && srv_force_recovery <= SRV_FORCE_NO_TRX_UNDO)
+    if (os_file_status(remote.filepath(), &exists, &type) && !exists && may_delete)
       RemoteDatafile::delete_link_file(name);
   }
   else if (!os_file_status(path, &exists, &type))
+    exists= false;
+  else if (exists && may_delete && was_never_written(path) && os_file_delete(innodb_data_file_key, path))
     exists= false;
   /* This checks the identifier: purge must not delete another table's file */
   if (exists)
