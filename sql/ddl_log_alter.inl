@@ -10,6 +10,12 @@
   error log.
 */
 
+#if MYSQL_VERSION_ID < 110800
+/* quick_rm_table() removes the .frm file and the engine's files if no flag forbids it */
+static constexpr uint QRMT_DEFAULT= 0;
+#endif
+
+
 static bool frm_exists(const LEX_CSTRING &db, const LEX_CSTRING &table)
 {
   char path[FN_REFLEN + 1];
@@ -105,7 +111,7 @@ static void take_alter_back(THD *thd, DDL_LOG_ENTRY *entry, handler *old_file,
     return;
   /* After another crash, recovery must not go on as if there were a new table */
   (void) update_phase(entry->entry_pos, DDL_ALTER_TABLE_PHASE_CREATED);
-  quick_rm_table(thd, hton, &entry->db, &entry->name, FN_IS_TMP);
+  quick_rm_table(thd, hton, &entry->db, &entry->name, QRMT_DEFAULT | FN_IS_TMP);
   (void) update_phase(entry->entry_pos, DDL_LOG_FINAL_PHASE);
 }
 
