@@ -66,7 +66,8 @@ KNOWN = (
     ("rows of Aria and MyISAM, TRUNCATE in flight",
      r"\((Aria|MyISAM)\).*in flight: TRUNCATE"),
     # The repair at the first use checks quickly
-    ("MyISAM, which is not crash-safe", r"CHECK \S+ \(MyISAM\)"),
+    ("MyISAM, which is not crash-safe",
+     r"CHECK (\S+) \(MyISAM\): .*in flight: .*(?<!\S)\1(?!\S)"),
     ("File was not found, in the log", r"log: .*\[ERROR\] InnoDB: (File \S+\.ibd was not "
      r"found|Operating system error number 2 |Error number 2 means)"),
 )
@@ -775,7 +776,8 @@ class Directory:
         repaired = re.findall(r"Recovered page (\[page id: [^]]*\])", log)
         for line in dict.fromkeys(log.splitlines()):
             if re.search(r"\[ERROR\]|\[FATAL\]|Assertion|got signal", line) and \
-                    not BENIGN.search(line) and not any(page in line for page in repaired):
+                    not BENIGN.search(line) and not (
+                        "looks corrupted" in line and any(page in line for page in repaired)):
                 self.problem(f"log: {line[:300]}")
 
     def diagnose(self):
